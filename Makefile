@@ -55,7 +55,7 @@ isa: test ## tests and models limited to each instruction set in turn, and on pr
 
 soak: ## random graphs and quantised patterns against the interpreter and damaged files for each reader, fresh seeds, SOAK_MINUTES=10
 	@scripts/bootstrap --test-models
-	@$(call cmake,release,--target property_tests formats_tests quantised_tests)
+	@$(call cmake,release,--target property_tests formats_tests quantised_tests api_tests)
 	@seed=$${LAMINA_SEED:-$$(date +%s)}; running=; status=0; \
 	for job in $$(seq $(JOBS)); do \
 	  LAMINA_SEED=$$((seed + job)) LAMINA_SOAK_MINUTES=$(SOAK_MINUTES) \
@@ -65,6 +65,7 @@ soak: ## random graphs and quantised patterns against the interpreter and damage
 	  LAMINA_SEED=$$((seed + job)) LAMINA_SOAK_MINUTES=$(SOAK_MINUTES) \
 	    GTEST_TOTAL_SHARDS=$(JOBS) GTEST_SHARD_INDEX=$$((job - 1)) \
 	    build/release/bin/formats_tests --gtest_brief=1 --gtest_filter='*.soak' & running="$$running $$!"; done; \
+	LAMINA_SOAK_MINUTES=$(SOAK_MINUTES) build/release/bin/api_tests --gtest_brief=1 --gtest_filter='Growth.*' & running="$$running $$!"; \
 	for job in $$running; do wait $$job || status=1; done; exit $$status
 
 bench: ## times every kernel on the problems of bench/problems, BENCH="--kernel native bench/problems/bert.txt"

@@ -114,6 +114,7 @@ RequestStatus Request::status() const noexcept {
     case JobState::canceled:
       return RequestStatus::canceled;
     case JobState::queued:
+    case JobState::dropped:
       return RequestStatus::queued;
     default:
       return RequestStatus::running;

@@ -3,8 +3,37 @@
 #include <tbb/task_arena.h>
 
 #include <functional>
+#include <map>
+#include <memory>
 
 namespace lamina {
+
+/// An arena of so many threads, the user's own included, for one user at a time. It is lent: oneTBB gives an
+/// arena back only when one of its own threads has looked at it once more, for which a busy machine may have
+/// no time, so that memory would grow with each model that comes and goes. There are as many arenas of a size
+/// as were used at once.
+class LentArena {
+ public:
+  explicit LentArena(int threads);
+  ~LentArena();
+  LentArena(const LentArena&) = delete;
+  LentArena& operator=(const LentArena&) = delete;
+
+  tbb::task_arena& operator*() const { return *node_.mapped(); }
+  /// It is neither lent again nor destroyed: its threads are gone, or the process ends.
+  void forget() noexcept;
+
+  /// Idle ones by their number of threads.
+  using Idle = std::multimap<int, std::unique_ptr<tbb::task_arena>>;
+
+ private:
+  Idle::node_type node_;
+};
+
+/// Lets go of the arenas that nobody uses.
+void drop_idle_arenas() noexcept;
+/// After fork(), in the child: they hold what the library thinks of threads that are gone.
+void forget_idle_arenas() noexcept;
 
 /// Brings the helpers of an arena of so many threads (the caller's included) about: threads inherit what
 /// their maker blocks, and those that oneTBB makes in a caller's loop would take the application's signals.

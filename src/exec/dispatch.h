@@ -61,6 +61,8 @@ class Scheduler::Core : public std::enable_shared_from_this<Core> {
   void work(Worker& worker);
 
   static void set_error(Job& job, std::exception_ptr error) noexcept;
+  static void begin(Job& job);
+  static bool stop(Job& job) noexcept;
   int await_stream(Job& job);
   class Urged;
   /// It is queued for, or its callback needs, what the calling thread's inference has: a stream of this
@@ -110,7 +112,8 @@ class Dispatch {
   /// The calling thread is in a callback or in the midst of work, which shut_down() may wait for.
   static bool is_awaited() noexcept;
 
-  // Of exclusive models.
+  // Of exclusive models. Who has the turn keeps it until its status says that it has ended, its callback
+  // included.
   Job* turn = nullptr;
   Job::List waiting_for_turn;
   void next_turn();
@@ -119,8 +122,8 @@ class Dispatch {
   /// What the calling thread is; null: none of these.
   static Worker*& worker() noexcept;
 
-  /// The calling thread is about to wait for others, who may need the stream that it has and does not use.
-  /// Under the mutex. Throws Error(out_of_memory), and has done nothing then.
+  /// The calling thread is about to wait for others, who may need the stream and the turn that it has and
+  /// does not use, in a callback. Under the mutex. Throws Error(out_of_memory), and has done nothing then.
   static void before_waiting();
 
   static void before_fork() noexcept;

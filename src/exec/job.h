@@ -16,8 +16,20 @@ namespace lamina {
 class Stream;
 class Scheduler;
 
-/// What a job is at. It rests in all before `queued`.
-enum class JobState : std::uint8_t { idle, done, failed, canceled, queued, running, stopping, calling };
+/// What a job is at. It rests in all before `queued`. `dropped`: canceled before it began; who waits in
+/// run(), or its callback, is yet to be told. From `running` on it has a stream, and the turn of exclusive
+/// models.
+enum class JobState : std::uint8_t {
+  idle,
+  done,
+  failed,
+  canceled,
+  queued,
+  dropped,
+  running,
+  stopping,
+  calling
+};
 constexpr bool at_rest(JobState state) { return state < JobState::queued; }
 
 /// What a canceled inference throws; one for the process.
@@ -41,6 +53,7 @@ class Job : public std::enable_shared_from_this<Job>, public StopSignal {
   /// Someone wants the inference that runs to end.
   bool stopping() const noexcept { return state_.load(std::memory_order_relaxed) == JobState::stopping; }
   bool stop_requested() const noexcept final { return stopping(); }
+  bool dropped() const noexcept { return state() == JobState::dropped; }
   /// The calling thread is in this job's callback.
   bool in_own_callback() const noexcept;
   /// At rest, or in the own callback: what belongs to the next inference may be set. Not beside another

@@ -43,8 +43,11 @@ void Scheduler::Core::pass_on(Worker& worker) {
 }
 
 void Dispatch::before_waiting() {
-  auto* const here = worker();
-  if (here != nullptr && here->lane != nullptr && !here->infers) here->core.pass_on(*here);
+  auto* const worker_here = worker();
+  if (worker_here != nullptr && worker_here->lane != nullptr && !worker_here->infers)
+    worker_here->core.pass_on(*worker_here);
+  auto& d = here();
+  if (d.turn != nullptr && d.turn->in_own_callback()) d.end_turn(*d.turn);
 }
 
 void Scheduler::Core::work(Worker& worker) {
@@ -89,7 +92,6 @@ void Scheduler::Core::infer_started(Lock& lock, Job& job, Lane* lane) {
   }
   lock.lock();
   job.error_ = std::move(error);
-  Dispatch::here().end_turn(job);
 }
 
 void Scheduler::Core::after_inference(Lock& lock, Job& job) {
@@ -98,9 +100,14 @@ void Scheduler::Core::after_inference(Lock& lock, Job& job) {
   call(lock, job);
 }
 
-/// From the next free stream.
+/// Of one that was canceled before it ran: from the next free stream, and in turn.
 void Scheduler::Core::call_later(Job& job) {
-  job.state_ = JobState::calling;
+  auto& d = Dispatch::here();
+  if (exclusive_ && d.turn != &job) {
+    job.join(d.waiting_for_turn);
+    return d.next_turn();
+  }
+  if (job.thread_ != nullptr) return job.thread_->notify_all();  // start_here() goes on
   job.join(callbacks_);
   advance();
 }
@@ -138,25 +145,21 @@ void Scheduler::Core::call(Lock& lock, Job& job) {
     return rest(job, JobState::failed);
   }
   job.again_ = false;
-  job.error_ = nullptr;
-  if (!job.again_canceled_) {
-    job.state_ = JobState::queued;
-    if (!lanes_.empty()) enqueue(job);
-    return;
-  }
-  job.again_canceled_ = false;
-  if (lanes_.empty()) {  // start_here() goes on
-    job.state_ = JobState::stopping;
-    return;
-  }
-  job.error_ = canceled_error();
-  job.forget_result();
-  call_later(job);
+  const bool canceled = std::exchange(job.again_canceled_, false);
+  job.error_ = canceled ? canceled_error() : nullptr;
+  if (canceled) job.forget_result();
+  job.state_ = canceled ? JobState::dropped : JobState::queued;
+  Dispatch::here().end_turn(job);
+  if (lanes_.empty()) return;  // start_here() goes on
+  canceled ? call_later(job) : enqueue(job);
 }
 
+/// Nobody sees it run any more when its turn goes to the next one. Whoever calls gives back the stream behind
+/// this.
 void Scheduler::Core::rest(Job& job, JobState state) noexcept {
   job.state_ = state;
   job.wake_waiters();
+  Dispatch::here().end_turn(job);
   if (job.self_ == nullptr) return;
   // The caller has another reference, or goes without the lock: not here.
   if (auto self = std::move(job.self_); self.use_count() == 1) job.self_ = std::move(self);

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cstdlib>
 
+#include "base/arena.h"
 #include "base/awaited_by.h"
 #include "base/error.h"
 #include "exec/dispatch.h"
@@ -37,7 +38,10 @@ Worker*& Dispatch::worker() noexcept { return this_worker; }
 
 void Dispatch::next_turn() {
   if (turn != nullptr || waiting_for_turn.empty()) return;
-  auto& job = *waiting_for_turn.front();
+  // Callbacks of canceled ones first, as before streams.
+  const auto dropped = std::find_if(waiting_for_turn.begin(), waiting_for_turn.end(),
+                                    [](const Job* job) { return job->dropped(); });
+  auto& job = dropped != waiting_for_turn.end() ? **dropped : *waiting_for_turn.front();
   turn = &job;
   if (job.thread_ != nullptr) {  // without streams
     job.leave();
@@ -45,7 +49,7 @@ void Dispatch::next_turn() {
     return;
   }
   auto& core = *job.scheduler().core_;
-  job.join(core.queue_);
+  job.join(job.dropped() ? core.callbacks_ : core.queue_);
   core.advance();
 }
 
@@ -69,6 +73,7 @@ void Dispatch::after_fork_in_parent() noexcept {
 void Dispatch::after_fork_in_child() noexcept {
   OwnThread::forget_leftovers();
   helpers_lost();
+  forget_idle_arenas();
   ProcessorLocks::here().after_fork();
   auto& d = here();
   d.child_begins();
@@ -87,7 +92,7 @@ void Dispatch::child_begins() noexcept {
     job->waiting_ = 0;
     job->leave();
     job->thread_ = nullptr;
-    const bool mine = job->caller_.load() == me || (job->runner_ == me && job->state() == JobState::running);
+    const bool mine = job->caller_.load() == me || job->runner_ == me;
     if (mine || at_rest(job->state())) continue;
     job->end_in_child();
   }
@@ -163,6 +168,7 @@ void Dispatch::join_threads(Core::Lock& lock) {
     for (const auto& worker : some) worker->thread.join();
   OwnThread::join_leftovers();
   Standstill::dismiss_helpers();
+  drop_idle_arenas();
   tbb::task_scheduler_handle handle{tbb::attach{}};
   if (tbb::finalize(handle, std::nothrow)) helpers_ended();
   lock.lock();

@@ -39,13 +39,14 @@ Scheduler::Core::~Core() {
   std::erase(d.cores, this);
 }
 
-/// In the calling thread. What a callback calls may come here from a stream's thread, too.
+/// In the calling thread. What a callback calls may come here from a stream's thread, too. Who watches the
+/// job's state sees it run only while it has a stream: it is queued before, and at rest when the stream goes.
 void Scheduler::Core::run(Job& job) {
   if (Dispatch::here().closing.load(std::memory_order_relaxed)) Dispatch::here().await_opening();
   auto state = job.state();
   do {
     if (!at_rest(state)) fail_busy();
-  } while (!job.state_.compare_exchange_weak(state, JobState::running, std::memory_order_acquire));
+  } while (!job.state_.compare_exchange_weak(state, JobState::queued, std::memory_order_seq_cst));
   std::exception_ptr error;
   int stream = -1;
   if (job.error_) set_error(job, nullptr);
@@ -55,11 +56,11 @@ void Scheduler::Core::run(Job& job) {
       stream = free_.take();
       if (stream < 0) stream = await_stream(job);
     }
+    begin(job);
     infer_here(job, stream < 0 ? nullptr : lanes_[static_cast<std::size_t>(stream)].get());
   } catch (...) {
     error = std::current_exception();
   }
-  if (stream >= 0) give_back(stream);
   job.runner_.store({}, std::memory_order_relaxed);
   if (error) set_error(job, own_copy(error));
   job.state_.store(outcome_of(error), std::memory_order_seq_cst);
@@ -67,7 +68,17 @@ void Scheduler::Core::run(Job& job) {
     const std::lock_guard lock(Dispatch::here().mutex);
     job.wake_waiters();
   }
+  if (stream >= 0) give_back(stream);
   if (error) std::rethrow_exception(error);
+}
+
+/// What is queued, and has what it needs, runs from here on. Throws Error(canceled) where it was canceled
+/// before; what waited for a stream runs already.
+void Scheduler::Core::begin(Job& job) {
+  auto queued = JobState::queued;
+  if (job.state_.compare_exchange_strong(queued, JobState::running) || !job.dropped()) return;
+  job.forget_result();
+  std::rethrow_exception(canceled_error());
 }
 
 /// On a lane's stream, or, without lanes, on the calling thread's.
@@ -111,15 +122,14 @@ int Scheduler::Core::await_stream(Job& job) {
   Lock lock(Dispatch::here().mutex);
   tell_of_fork(lock);
   Dispatch::before_waiting();
-  auto running = JobState::running;
-  if (job.state_.compare_exchange_strong(running, JobState::queued)) {
+  if (!job.dropped()) {
     std::condition_variable waker;
     job.thread_ = &waker;
     job.granted_ = -1;
     job.join(queue_);
     advance();
     const Urged here(*this);
-    waker.wait(lock, [&] { return job.granted_ >= 0 || job.stopping() || Standstill::ends_process(); });
+    waker.wait(lock, [&] { return job.granted_ >= 0 || job.dropped() || Standstill::ends_process(); });
     job.thread_ = nullptr;
     if (job.granted_ >= 0) return job.granted_;
     job.leave();
@@ -168,7 +178,7 @@ void Scheduler::Core::advance() {
 }
 
 void Scheduler::Core::hand_to(Lane& lane, Job& job) {
-  if (job.state_ == JobState::queued) job.state_ = JobState::running;
+  job.state_ = job.dropped() ? JobState::calling : JobState::running;
   lane.job = job.self_;
   lane.worker->wake.notify_all();
 }
@@ -213,15 +223,18 @@ bool Scheduler::Core::waits_for_this_thread(const Job& job) const noexcept {
   return job.in_ != nullptr && (AwaitedBy::has(this) || for_turn);
 }
 
-/// Without streams: in the calling thread, with all that follows.
+/// Without streams: in the calling thread, with all that follows. A canceled one that has a callback waits
+/// for its turn, too.
 void Scheduler::Core::start_here(Lock& lock, Job& job) {
   do {
-    if (job.state() != JobState::stopping) job.state_ = JobState::queued;
-    if (exclusive_ && job.state() == JobState::queued) {
+    if (!job.dropped()) job.state_ = JobState::queued;
+    if (exclusive_) {
       std::condition_variable waker;
       job.thread_ = &waker;
-      enqueue(job);
-      waker.wait(lock, [&] { return Dispatch::here().turn == &job || job.stopping(); });
+      job.join(Dispatch::here().waiting_for_turn);
+      Dispatch::here().next_turn();
+      waker.wait(
+          lock, [&] { return Dispatch::here().turn == &job || (job.dropped() && job.callback_ == nullptr); });
       job.thread_ = nullptr;
     }
     auto queued = JobState::queued;
@@ -232,27 +245,33 @@ void Scheduler::Core::start_here(Lock& lock, Job& job) {
       job.forget_result();
     }
     after_inference(lock, job);
-  } while (job.state() == JobState::queued || job.state() == JobState::stopping);
+  } while (!at_rest(job.state()));
+}
+
+/// What runs ends before its next step; what is queued does not begin. False: it is neither queued nor runs.
+bool Scheduler::Core::stop(Job& job) noexcept {
+  for (auto state = job.state();;) {
+    if (state != JobState::running && state != JobState::queued) return false;
+    const auto stopped = state == JobState::running ? JobState::stopping : JobState::dropped;
+    if (job.state_.compare_exchange_weak(state, stopped)) return true;
+  }
 }
 
 void Scheduler::Core::cancel(Job& job) noexcept {
-  auto& d = Dispatch::here();
-  auto running = JobState::running;
-  if (job.state_.compare_exchange_strong(running, JobState::stopping)) return;
   if (job.again_) job.again_canceled_ = true;
-  if (job.state() != JobState::queued) return;
-  job.leave();
-  if (job.thread_ != nullptr) {
-    job.state_ = JobState::stopping;
-    job.thread_->notify_all();
-    d.end_turn(job);
+  if (!stop(job) || !job.dropped()) return;
+  if (job.self_ == nullptr) {  // of a thread in run(), which goes on by itself
+    job.leave();
+    if (job.thread_ != nullptr) job.thread_->notify_all();
     return;
   }
-  d.end_turn(job);
   job.error_ = canceled_error();
   job.forget_result();
-  if (!job.callback_) return rest(job, JobState::canceled);
-  call_later(job);
+  if (job.callback_) return call_later(job);
+  job.leave();
+  if (job.thread_ == nullptr) return rest(job, JobState::canceled);
+  job.thread_->notify_all();  // start_here() goes on
+  Dispatch::here().end_turn(job);
 }
 
 Scheduler::Scheduler(const Placement& placement, bool exclusive, HeldProcessors held, Logger log)

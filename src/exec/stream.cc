@@ -4,8 +4,6 @@
 #include <chrono>
 #include <thread>
 
-#include "base/arena.h"
-#include "base/parallel.h"
 #include "base/threads.h"
 #include "base/topology.h"
 #include "base/work_bounds.h"
@@ -60,12 +58,11 @@ Stream::~Stream() {
 
 tbb::task_arena& Stream::arena() {
   if (!arena_) {
-    arena_ = std::make_unique<tbb::task_arena>(allowed_threads(threads_));
-    arena_->initialize();
-    bring_helpers(*arena_, threads_);
-    if (threads_ > 1) observer_ = std::make_unique<Observer>(*arena_, *this);
+    arena_.emplace(threads_);
+    bring_helpers(**arena_, threads_);
+    if (threads_ > 1) observer_ = std::make_unique<Observer>(**arena_, *this);
   }
-  return *arena_;
+  return **arena_;
 }
 
 const Tensor& Stream::memory(std::size_t depth, std::size_t bytes) {
@@ -91,7 +88,8 @@ void Stream::bind_own_thread() const { bind_here(cpus_.empty() ? unbound_ : cpus
 void Stream::dismiss() noexcept {
   if (!arena_ || Standstill::is_for_good()) {
     (void)observer_.release();  // the process ends: helpers stand where they are
-    (void)arena_.release();
+    if (arena_) arena_->forget();
+    arena_.reset();
     return;
   }
   // Helpers leave by themselves when there is nothing to do; one that is still there would stay bound.
@@ -105,7 +103,8 @@ void Stream::dismiss() noexcept {
 bool Stream::child_begins(std::thread::id) noexcept {
   *helpers_ = 0;
   (void)observer_.release();  // they hold what the library thinks of threads that are gone
-  (void)arena_.release();
+  if (arena_) arena_->forget();
+  arena_.reset();
   return true;
 }
 

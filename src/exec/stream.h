@@ -1,14 +1,15 @@
 #pragma once
 /// What one inference at a time has to itself: threads, the processors they are bound to, memory for tensors,
 /// and steps of plans that are bound to it.
-#include <tbb/task_arena.h>
 #include <tbb/task_scheduler_observer.h>
 
 #include <atomic>
 #include <memory>
+#include <optional>
 #include <thread>
 #include <vector>
 
+#include "base/arena.h"
 #include "base/placement.h"
 #include "base/standstill.h"
 #include "exec/bound_plans.h"
@@ -63,7 +64,7 @@ class Stream : public Activity {
   std::vector<std::vector<int>> cpus_;  // of each thread; empty: not bound
   std::vector<int> unbound_;            // where its own thread may be then
   std::shared_ptr<std::atomic<int>> helpers_ = std::make_shared<std::atomic<int>>(0);  // its observer's, too
-  std::unique_ptr<tbb::task_arena> arena_;
+  std::optional<LentArena> arena_;
   std::unique_ptr<Observer> observer_;
   std::vector<Tensor> memory_;
   std::vector<BoundPlans> bound_;

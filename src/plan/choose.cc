@@ -7,6 +7,7 @@
 #include "base/progress.h"
 #include "base/random.h"
 #include "kernels/epilogue.h"
+#include "kernels/generated_code.h"
 #include "plan/decompose.h"
 #include "plan/force.h"
 
@@ -23,6 +24,17 @@ void stir(std::uint64_t seed, NodeId id, std::vector<Offer>& offers) {
   for (auto& offer : offers) offer.cost *= std::exp2(10.0 * random.uniform());
 }
 
+/// Without what would take memory that can never be given back, where lamina's own kernels do as well.
+Answers ask_sparing(const NodeView& view) {
+  {
+    const SparingMemory here;
+    auto answers = ask_kernels(view);
+    const auto own = [](const Offer& o) { return o.kernel.starts_with("native.") && !o.last_resort; };
+    if (!here.spared() || std::any_of(answers.offers.begin(), answers.offers.end(), own)) return answers;
+  }
+  return ask_kernels(view);
+}
+
 /// Of nodes that have no answers yet. In parallel: oneDNN takes its time to find an implementation.
 void ask(const Graph& graph, const std::vector<NodeId>& nodes, const PlanOptions& options,
          AllAnswers& answers) {
@@ -35,7 +47,7 @@ void ask(const Graph& graph, const std::vector<NodeId>& nodes, const PlanOptions
   parallel_for(static_cast<std::int64_t>(open.size()), 1, [&](std::int64_t begin, std::int64_t end) {
     for (auto i = static_cast<std::size_t>(begin); i < static_cast<std::size_t>(end); ++i) {
       const NodeView view(graph, open[i], *options.machine);
-      found[i] = ask_kernels(view);
+      found[i] = ask_sparing(view);
       add_decomposed_offers(view, found[i].offers);
       force.apply(view, found[i]);
       if (options.any_kernels != 0) stir(options.any_kernels, open[i], found[i].offers);

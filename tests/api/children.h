@@ -21,8 +21,8 @@ constexpr std::string_view kNoThreadsInChildren = "";
 #endif
 
 /// The status with which the child ends; -1 and a failure where it hangs or dies.
-inline int status_of(pid_t child) {
-  for (int i = 0; i < 2000; ++i) {
+inline int status_of(pid_t child, std::chrono::seconds patience = std::chrono::seconds(20)) {
+  for (std::int64_t i = 0; i < 100 * patience.count(); ++i) {
     int status = 0;
     if (waitpid(child, &status, WNOHANG) == child) {
       EXPECT_TRUE(WIFEXITED(status)) << "signal " << WTERMSIG(status);
@@ -37,7 +37,8 @@ inline int status_of(pid_t child) {
 }
 
 /// In a child; it ends with 0 when the body says true. Without what tests and static objects do at the end.
-inline int in_child(const std::function<bool()>& body) {
+inline int in_child(const std::function<bool()>& body,
+                    std::chrono::seconds patience = std::chrono::seconds(20)) {
   const auto child = fork();
   if (child == 0) {
     bool good = false;
@@ -48,7 +49,7 @@ inline int in_child(const std::function<bool()>& body) {
     }
     _exit(good ? 0 : 1);
   }
-  return status_of(child);
+  return status_of(child, patience);
 }
 
 }  // namespace lamina::testing

@@ -1,6 +1,8 @@
 #pragma once
 /// What offers of convolutions and of transposed ones share.
+#include "kernels/generated_code.h"
 #include "kernels/onednn/integers.h"
+#include "kernels/onednn/kept.h"
 #include "kernels/onednn/post_ops.h"
 #include "ops/convolution.h"
 
@@ -62,6 +64,10 @@ void add_offer(Answers& answers, const NodeView& v, const Pd& pd, Layout layout,
   if (!post.bias.empty())
     post.args.push_back({DNNL_ARG_BIAS, pd.bias_desc(), Arg::From::constant, 0,
                          Tensor::of({static_cast<std::int64_t>(post.bias.size())}, post.bias)});
+  const auto described = describe_kept(pd, post.args);
+  if (described && !may_be_made(*described))
+    return answers.refuse("onednn", "{}: oneDNN never gives back its code, and has made that of {} layers",
+                          pd.impl_info_str(), kept_convolutions());
   o.make = [=, operands = std::move(post.args), prepare = integers.prepare(),
             key = "onednn" + integers.key()](MakeContext& context) {
     auto args = aligned(operands, context);
@@ -80,7 +86,8 @@ void add_offer(Answers& answers, const NodeView& v, const Pd& pd, Layout layout,
                       packed_at});
     if (bias) args.push_back({DNNL_ARG_BIAS, pd.bias_desc(), Arg::From::input, 2, {}});
     args.push_back({DNNL_ARG_DST, pd.dst_desc(), Arg::From::output, 0, {}});
-    return make_primitive(Primitive(pd), std::move(args), pd.scratchpad_desc());
+    const auto make = [&]() -> dnnl::primitive { return Primitive(pd); };
+    return make_primitive(described ? kept(*described, make) : make(), std::move(args), pd.scratchpad_desc());
   };
   answers.offers.push_back(std::move(o));
 }
