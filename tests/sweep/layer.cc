@@ -36,7 +36,8 @@ Tensor bytes(ElementType type, const Dims& dims, std::uint64_t seed) {
 
 Tensor numbers(ElementType type, const Dims& dims, float size, std::uint64_t seed) {
   if (is_byte(type)) return bytes(type, dims, seed);
-  return from_numbers<float>(type, dims, uniform(element_count(dims), size, seed));
+  const auto floats = Tensor::of(dims, uniform(element_count(dims), size, seed));
+  return type == ElementType::f32 ? floats : convert(floats, type);
 }
 
 /// Puts tensors in the place of the graph's constants, in order.
@@ -158,7 +159,7 @@ void Layer::make_numbers() {
   if (is_byte(c_.type) && !c_.stages.empty()) {
     auto scales = uniform(element_count(channel_dims_), 1, c_.seed * 16 + 3);
     for (auto& s : scales) s = (s + 2) / static_cast<float>(11000 * std::sqrt(depth));
-    body_constants.push_back(from_numbers<float>(ElementType::f32, channel_dims_, scales));
+    body_constants.push_back(Tensor::of(channel_dims_, scales));
     operands_.push_back(scales);
   }
   for (std::size_t i = 0; i < c_.stages.size(); ++i) {

@@ -1,5 +1,5 @@
 /// Sweeps oneDNN's implementations over shapes: every offer for a layer is run on its own, on 1, 2 and 3
-/// threads, and judged by sums that are computed from the definition, in doubles. docs/onednn-refused.md says
+/// threads, and judged by sums that are computed from the definition, in doubles. docs/onednn.md says
 /// what came of it.
 #include <CLI/CLI.hpp>
 #include <chrono>

@@ -53,8 +53,13 @@ Axis random_axis(SplitMix& random, bool transposed, std::size_t axes) {
   a.kernel =
       pick<Number>(random, {1, 1, 2, 3, 3, 3, 4, 4, 5, 7, 8, 9, 11, 13, 16, 17, 31, 32, 33, 48, 63, 64});
   a.stride = pick<Number>(random, {1, 1, 1, 2, 2, 2, 3, 4, 5, 7, 8, 16, 32});
-  a.dilation = pick<Number>(random, {1, 1, 1, 1, 1, 1, 2, 2, 3, 4, 7, 8, 16});
-  if (one_in(random, 12)) a.dilation = pick<Number>(random, {32, 64, 127, 255, 256, 511, 1024, 2047, 2048});
+  if (!one_in(random, 4)) {
+    a.dilation = 1;
+  } else if (one_in(random, 3)) {
+    a.dilation = pick<Number>(random, {32, 64, 127, 255, 256, 511, 1024, 2047, 2048});
+  } else {
+    a.dilation = pick<Number>(random, {2, 2, 3, 4, 7, 8, 16});
+  }
   if (axes == 3 && a.kernel > 5) a.kernel = 1 + a.kernel % 5;
   if (one_in(random, 3)) a.stride = std::min(a.stride, a.kernel);
   const auto extent = (a.kernel - 1) * a.dilation + 1;
@@ -104,9 +109,9 @@ bool fits(const Case& c, const Bounds& bounds) {
 }
 
 void random_groups(SplitMix& random, Case& c, bool transposed) {
-  const auto depthwise = one_in(random, 6);
+  const auto depthwise = one_in(random, transposed ? 12 : 6);
   c.groups = depthwise           ? channels(random, 2048)
-             : one_in(random, 4) ? pick<Number>(random, {2, 3, 4, 8, 16, 32})
+             : one_in(random, 6) ? pick<Number>(random, {2, 3, 4, 8, 16, 32})
                                  : 1;
   const auto most = std::max<Number>(1, 2048 / c.groups);
   const Number inputs = depthwise ? 1 : channels(random, most),

@@ -69,6 +69,23 @@ bool several_transposed_left(const Asked& asked, std::string_view) {
   return a.end()[-2] >= kLong && (several(a) || several(b));
 }
 
+/// Where that seems faster, it takes a window row by row. A row of which a stride leaves nothing ends the sum
+/// as the last row does, with bias and stages, and these go into the sum itself where it lies in the result.
+/// Of two rows at most one does that. Whether it works by rows depends on the sizes of caches.
+bool ends_sums_early(const Asked& asked, std::string_view implementation) {
+  if (!implementation.starts_with("brg") || (!asked.bias && asked.post->stages == 0)) return false;
+  if (multiplies_integers(asked) || asked.post->result != ElementType::f32) return false;
+  const auto w = asked.node.dims(1);
+  const auto& strides = asked.window->strides;
+  std::int64_t rows = 1;
+  bool leaves_out = false;
+  for (std::size_t i = 0; i + 1 < strides.size(); ++i) {  // all axes but the width
+    rows *= w[i + 2];
+    leaves_out = leaves_out || (strides[i] > 1 && w[i + 2] > 1);
+  }
+  return leaves_out && rows > 2;
+}
+
 using enum Primitive;
 
 const std::array kRefused{
@@ -95,6 +112,11 @@ const std::array kRefused{
             "int8: it is wrong with an operand and a number of channels that is no multiple of 8"},
     Refused{
         {}, {deconvolution}, "jit_deconvolution", output_padding, "int8: it is wrong with output padding"},
+    Refused{{},
+            {deconvolution},
+            "brgconv_strided",
+            ends_sums_early,
+            "it adds the bias and applies stages to parts of sums, too, of windows with more than two rows"},
     Refused{{Isa::avx2},
             {convolution, deconvolution},
             "brg",
