@@ -124,7 +124,8 @@ class Checker {
 
   void run_one(const Offer& offer, int threads) {
     set_running(fmt::format("{} on {} threads: {}", offer.label, threads, to_line(c_)));
-    const auto values = to_floats(run_offer(graph(), node(), offer, inputs(), c_.seed % 2 == 0).at(0));
+    const auto values =
+        to_floats(run_offer(graph(), node(), offer, inputs(), {c_.seed % 2 == 0, options_.behind}).at(0));
     ++outcome_.runs;
     outcome_.labels.insert(offer.label);
     Result result{offer.kernel, offer.label, threads, {}};

@@ -13,6 +13,7 @@ struct CheckOptions {
   std::vector<int> threads{1, 2, 3};
   std::string kernel = "onednn";     ///< offers of kernels whose key begins so
   bool compare = true;               ///< with one of our own kernels' results, each element
+  std::size_t behind = 0;            ///< bytes of NaN behind tensors, before what cannot be read
   std::size_t products = 2'000'000;  ///< that the reference computes for a case
 };
 

@@ -75,9 +75,10 @@ class Sum {
     squares_ += product * product;
     ++count_;
   }
-  /// `is_exact`: of integers.
-  Expected with_bias(double bias, bool is_exact) const {
-    if (is_exact) return {sum_ + bias, 0};
+  /// Sums of integers are exact, but a signed source counts from 128 on for oneDNN, and that much is taken
+  /// off in f32 where stages follow.
+  Expected with_bias(double bias, bool integers) const {
+    if (integers) return {sum_ + bias, 0x1p-24 * 128 * 64 * static_cast<double>(count_)};
     const double steps = static_cast<double>(count_) + 1;
     return {sum_ + bias, 0x1p-24 * (8 * std::sqrt(steps) * std::sqrt(squares_ + bias * bias) +
                                     4 * std::fabs(sum_) + 4 * std::fabs(bias)) +
@@ -269,8 +270,10 @@ Expected Layer::at(std::int64_t index) const {
   };
   if (is_byte(c_.type) && !c_.stages.empty()) {
     const double scale = operand(false);
-    e = {e.value * scale, 0x1p-22 * std::fabs(e.value * scale)};
+    e = {e.value * scale, scale * e.error + 0x1p-22 * std::fabs(e.value * scale)};
     ++next;
+  } else if (is_byte(c_.type)) {
+    e.error = 0;
   }
   for (const auto& word : c_.stages) {
     e = applied(word, e, operand(reads_tensor(word)));

@@ -175,6 +175,7 @@ int main(int argc, char** argv) {
   app.add_option("--kernel", o.check.kernel, "whose offers: keys of kernels that begin so (onednn)");
   app.add_option("--work", o.work, "multiply-adds of a case at most (4e8)");
   app.add_option("--megabytes", o.megabytes, "of a case's tensors at most (150)");
+  app.add_option("--behind", o.check.behind, "bytes of NaN behind tensors, before what cannot be read (0)");
   app.add_option("--most-wrong", o.most_wrong, "wrong cases that are printed (50)");
   app.add_flag("--edges", o.edges, "sizes at the edges of blocks, instead of random ones");
   app.add_flag("--refusals", o.refusals, "prints why oneDNN was refused");

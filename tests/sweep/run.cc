@@ -16,21 +16,27 @@ namespace {
 constexpr unsigned char kUnwritten = 0xff;  // all bytes of a NaN
 constexpr std::size_t kBefore = 256;        // bytes before the memory that must stay so
 
-/// Memory that ends where no more is.
+/// Memory that ends, but for some bytes, where no more is.
 class Fenced {
  public:
-  Fenced(std::size_t bytes, std::size_t alignment) {
+  Fenced(std::size_t bytes, std::size_t alignment, std::size_t behind) {
     const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
-    size_ = (bytes + kBefore + alignment + page - 1) / page * page + page;
+    size_ = (bytes + behind + kBefore + alignment + page - 1) / page * page + page;
     auto* const start = ::mmap(nullptr, size_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     LAMINA_CHECK(start != MAP_FAILED, "no memory for the sweep");
     start_ = static_cast<std::byte*>(start);
     std::memset(start_, kUnwritten, size_ - page);
     ::mprotect(start_ + size_ - page, page, PROT_NONE);
-    data_ = start_ + (size_ - page - bytes) / alignment * alignment;
+    data_ = start_ + (size_ - page - behind - bytes) / alignment * alignment;
+    end_ = data_ + bytes;
+    fence_ = start_ + size_ - page;
   }
   Fenced(Fenced&& other) noexcept
-      : start_(std::exchange(other.start_, nullptr)), data_(other.data_), size_(other.size_) {}
+      : start_(std::exchange(other.start_, nullptr)),
+        data_(other.data_),
+        end_(other.end_),
+        fence_(other.fence_),
+        size_(other.size_) {}
   Fenced& operator=(Fenced&&) = delete;
   ~Fenced() {
     if (start_) ::munmap(start_, size_);
@@ -38,13 +44,12 @@ class Fenced {
 
   std::byte* data() const { return data_; }
   bool intact() const {
-    const auto* before = reinterpret_cast<const unsigned char*>(data_) - kBefore;
-    return std::all_of(before, before + kBefore, [](auto b) { return b == kUnwritten; });
+    const auto unwritten = [](std::byte b) { return b == std::byte{kUnwritten}; };
+    return std::all_of(data_ - kBefore, data_, unwritten) && std::all_of(end_, fence_, unwritten);
   }
 
  private:
-  std::byte* start_;
-  std::byte* data_;
+  std::byte *start_, *data_, *end_, *fence_;
   std::size_t size_;
 };
 
@@ -55,7 +60,7 @@ std::size_t element_bytes(ElementType type) {
 }  // namespace
 
 std::vector<Tensor> run_offer(const Graph& graph, NodeId id, const Offer& offer,
-                              const std::vector<Tensor>& inputs, bool tight) {
+                              const std::vector<Tensor>& inputs, const Place& place) {
   const Node& node = graph.node(id);
   ModelWeights weights;
   MakeContext context{weights};
@@ -64,7 +69,7 @@ std::vector<Tensor> run_offer(const Graph& graph, NodeId id, const Offer& offer,
   std::vector<const void*> in;
   std::vector<void*> out;
   const auto fenced = [&](std::size_t bytes, ElementType type) {
-    memory.emplace_back(bytes, tight ? element_bytes(type) : 64);
+    memory.emplace_back(bytes, place.tight ? element_bytes(type) : 64, place.behind);
     return memory.back().data();
   };
   for (std::size_t i = 0; i < node.inputs.size(); ++i) {
@@ -80,11 +85,11 @@ std::vector<Tensor> run_offer(const Graph& graph, NodeId id, const Offer& offer,
     const auto& type = graph.type(node.outputs[i]);
     out.push_back(fenced(memory_bytes(type.element, type.shape.sizes(), offer.outputs[i]), type.element));
   }
-  memory.emplace_back(offer.scratch, 64);
+  memory.emplace_back(offer.scratch, 64, place.behind);
   const auto step = code->step();
   step->bind({in.data(), out.data(), memory.back().data()});
   step->run();
-  for (const auto& m : memory) LAMINA_CHECK(m.intact(), "{} writes before its memory", offer.label);
+  for (const auto& m : memory) LAMINA_CHECK(m.intact(), "{} writes beyond its memory", offer.label);
   std::vector<Tensor> results;
   for (std::size_t i = 0; i < node.outputs.size(); ++i) {
     const auto& type = graph.type(node.outputs[i]);

@@ -4,11 +4,18 @@
 
 namespace lamina::sweep {
 
-/// The outputs, plain. Tensors end where no more memory is; with `tight` they begin at any multiple of their
-/// element's size, else at one of 64. Memory that nobody has written holds NaN. Throws Error(internal) when
-/// the offer writes before its memory.
+/// Where an offer's tensors lie.
+struct Place {
+  /// They begin at any multiple of their element's size, else at one of 64.
+  bool tight = false;
+  /// Bytes behind them, which hold NaN, before what cannot be read.
+  std::size_t behind = 0;
+};
+
+/// The outputs, plain. Memory that nobody has written holds NaN. Throws Error(internal) when the offer writes
+/// beyond its memory.
 std::vector<Tensor> run_offer(const Graph& graph, NodeId id, const Offer& offer,
-                              const std::vector<Tensor>& inputs, bool tight);
+                              const std::vector<Tensor>& inputs, const Place& place);
 
 /// What is running, for who asks when it has crashed.
 void set_running(const std::string& what);

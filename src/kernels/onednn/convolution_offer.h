@@ -45,7 +45,7 @@ void add_offer(Answers& answers, const NodeView& v, const Pd& pd, Layout layout,
   o.stages = post.stages;
   o.cost = cost + post.cost * (layout == Layout::channels_last ? filled_lanes(v.machine(), together) : 1);
   if (!weights.valid()) o.cost += packing_cost(v, source_weights, pd.weights_desc(), integers);
-  const bool bias = v.has(2);
+  const bool bias = v.has(2) && !pd.bias_desc().is_zero();
   post.args.insert(post.args.end(), integers.args().begin(), integers.args().end());
   if (!post.bias.empty())
     post.args.push_back({DNNL_ARG_BIAS, pd.bias_desc(), Arg::From::constant, 0,

@@ -45,6 +45,10 @@ struct Arg {
 /// A primitive with its arguments as an Executable; scratchpad of the user.
 std::unique_ptr<Executable> make_primitive(dnnl::primitive primitive, std::vector<Arg> args, Desc scratchpad);
 
+/// Runs both, one after the other, on the same pointers and scratch memory.
+std::unique_ptr<Executable> one_after_the_other(std::unique_ptr<Executable> first,
+                                                std::unique_ptr<Executable> second);
+
 /// Scratch memory of a primitive whose weights are packed at each run: they lie behind its own.
 struct PackedAtRun {
   std::size_t at, scratch;

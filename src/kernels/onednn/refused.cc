@@ -86,6 +86,30 @@ bool ends_sums_early(const Asked& asked, std::string_view implementation) {
   return leaves_out && rows > 2;
 }
 
+/// Numbers of 16 bits are multiplied in pairs, those of 8 bits four at a time. Where channels do not fill the
+/// last group, numbers of the next pixel are read and multiplied by 0, and behind the last pixel what lies
+/// behind the tensor. Sizes of caches decide whether the implementation copies the picture first, which
+/// helps; with up to 32 channels it has not been seen to fail.
+bool reads_beyond_tensor(const Asked& asked, std::string_view implementation) {
+  constexpr std::int64_t kFew = 16;
+  if (implementation.find("brgconv_1x1") != std::string_view::npos) return false;
+  const auto& v = asked.node;
+  const auto w = v.dims(1);
+  const auto* transposed = v.op<ConvolutionBackpropData>();
+  const auto inputs = transposed ? w[0] / transposed->groups : w[1];
+  const auto together = 32 / bits_of(v.element(0));
+  return inputs % together != 0 && inputs > kFew;
+}
+
+/// Many input channels are summed in turns, and sums so far are read from the result: whole vectors, also of
+/// the last pixel, whose channels may be fewer. More input channels than these may be many.
+bool reads_beyond_result(const Asked& asked, std::string_view) {
+  constexpr std::int64_t kVector = 16;
+  const auto& v = asked.node;
+  const auto w = v.dims(1);
+  return w[1] % kVector != 0 && w[0] / v.op<ConvolutionBackpropData>()->groups > kVector;
+}
+
 using enum Primitive;
 
 const std::array kRefused{
@@ -117,6 +141,17 @@ const std::array kRefused{
             "brgconv_strided",
             ends_sums_early,
             "it adds the bias and applies stages to parts of sums, too, of windows with more than two rows"},
+    Refused{{},
+            {convolution, deconvolution},
+            "brgconv",
+            reads_beyond_tensor,
+            "of an odd number of bf16 channels, or a number of 8-bit ones that is no multiple of 4, it reads "
+            "behind the tensor, where no memory may be, or what makes results no numbers"},
+    Refused{{Isa::avx512},
+            {deconvolution},
+            "jit:",
+            reads_beyond_result,
+            "it reads whole vectors of output channels behind the result, where no memory may be"},
     Refused{{Isa::avx2},
             {convolution, deconvolution},
             "brg",
