@@ -165,13 +165,19 @@ int main(int argc, char** argv) {
   CLI::App app("Sweeps oneDNN's implementations over shapes. Status 1 when a result is wrong.");
   app.add_option("--case", o.lines, "a case, as it is printed (tests/sweep/case.h)");
   app.add_option("files", o.files, "files of cases, one a line, instead of random ones");
-  app.add_option("--families", o.families, "conv, deconv, matmul, other (all)")->delimiter(',');
-  app.add_option("--types", o.types, "element types: f32, bf16, i8, u8 (all)")->delimiter(',');
+  app.add_option("--families", o.families, "conv, deconv, matmul, other (all)")
+      ->delimiter(',')
+      ->allow_extra_args(false);
+  app.add_option("--types", o.types, "element types: f32, bf16, i8, u8 (all)")
+      ->delimiter(',')
+      ->allow_extra_args(false);
   app.add_option("--max-isa", o.max_isa, "native, sse41, avx2 or avx512");
   app.add_option("--seed", o.seed, "of the cases; by default a fresh one");
   app.add_option("--cases", o.cases, "of each family and type (1000)");
   app.add_option("--minutes", o.minutes, "that it takes at most, but for the last case");
-  app.add_option("--threads", o.check.threads, "numbers of threads (1,2,3)")->delimiter(',');
+  app.add_option("--threads", o.check.threads, "numbers of threads (1,2,3)")
+      ->delimiter(',')
+      ->allow_extra_args(false);
   app.add_option("--kernel", o.check.kernel, "whose offers: keys of kernels that begin so (onednn)");
   app.add_option("--work", o.work, "multiply-adds of a case at most (4e8)");
   app.add_option("--megabytes", o.megabytes, "of a case's tensors at most (150)");

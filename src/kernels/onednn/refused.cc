@@ -134,8 +134,11 @@ const std::array kRefused{
             "",
             depthwise_with_operand,
             "int8: it is wrong with an operand and a number of channels that is no multiple of 8"},
-    Refused{
-        {}, {deconvolution}, "jit_deconvolution", output_padding, "int8: it is wrong with output padding"},
+    Refused{{},
+            {deconvolution},
+            "jit",
+            output_padding,
+            "int8: it is wrong with output padding, or reads behind tensors"},
     Refused{{},
             {deconvolution},
             "brgconv_strided",
