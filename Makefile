@@ -3,13 +3,14 @@ JOBS ?= $(shell nproc)
 PREFIX ?= $(CURDIR)/install
 SOAK_MINUTES ?= 10
 STRESS_MINUTES ?= 10
+SWEEP_MINUTES ?= 10
 # How far a build is: per cent, steps, seconds.
 export NINJA_STATUS ?= [%p %f/%t %es]$(SPACE)
 SPACE = $() $()
 SOURCES = git ls-files '*.cc' '*.h' ':!:tests/data'
 
 .DEFAULT_GOAL = help
-.PHONY: help build test demo asan tsan clang isa soak bench format lint install clean
+.PHONY: help build test demo asan tsan clang isa soak sweep bench format lint install clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -49,7 +50,9 @@ clang: ## build with clang 16 and run the tests
 
 isa: test ## tests and models limited to each instruction set in turn, and on processors that qemu-user emulates
 	@for isa in sse41 avx2 avx512; do echo "== $$isa"; \
-	  LAMINA_TEST_ISA=$$isa ctest --preset release -R '^(kernels|plan|exec|api|property|models)$$' || exit 1; done
+	  LAMINA_TEST_ISA=$$isa ctest --preset release -R '^(kernels|plan|exec|api|property|models)$$' || exit 1; \
+	  build/release/bin/onednn_sweep --max-isa $$isa --seed 1 --cases 150 || exit 1; \
+	  build/release/bin/onednn_sweep --max-isa $$isa --edges --minutes 1 || exit 1; done
 	@scripts/bootstrap --isa
 	@.deps/py/bin/python3 tests/emulated.py build/release
 
@@ -67,6 +70,13 @@ soak: ## random graphs and quantised patterns against the interpreter and damage
 	    build/release/bin/formats_tests --gtest_brief=1 --gtest_filter='*.soak' & running="$$running $$!"; done; \
 	LAMINA_SOAK_MINUTES=$(SOAK_MINUTES) build/release/bin/api_tests --gtest_brief=1 --gtest_filter='Growth.*' & running="$$running $$!"; \
 	for job in $$running; do wait $$job || status=1; done; exit $$status
+
+sweep: ## each oneDNN implementation on random layers of all sizes on each instruction set, fresh seeds, SWEEP_MINUTES=10
+	@scripts/bootstrap
+	@$(call cmake,release,--target onednn_sweep)
+	@status=0; for isa in sse41 avx2 avx512 native; do \
+	  build/release/bin/onednn_sweep --max-isa $$isa --cases 1000000000 --minutes $$(($(SWEEP_MINUTES) / 4 + 1)) \
+	    --refusals || status=1; done; exit $$status
 
 bench: ## times every kernel on the problems of bench/problems, BENCH="--kernel native bench/problems/bert.txt"
 	@scripts/bootstrap

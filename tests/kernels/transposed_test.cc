@@ -84,6 +84,26 @@ TEST(Transposed, no_walk_along_an_output_that_no_machine_holds) {
   }
 }
 
+/// oneDNN 3.2's strided brgconv works row by row here, and a row that the stride leaves out ends the sum
+/// early.
+TEST(Transposed, bias_and_stages_come_once_behind_whole_sums) {
+  const auto text = [](const std::string& operands, const std::string& type, const std::string& stages) {
+    return fmt::format(
+        "graph (x: {1}[1,8,2,2]) -> (y) {{\n w = const {1}[8,8,64,64] seed(1)\n b = const f32[8] seed(2)\n"
+        " y = ConvolutionBackpropData({0}) strides=[32,32] pads_begin=[16,16] pads_end=[16,16]{2} {{\n"
+        " body graph (a: f32[1,8,64,64]) -> (r) {{\n {3}\n }}\n }}\n}}\n",
+        operands, type, type == "bf16" ? " sums=f32" : "", stages);
+  };
+  for (const std::string type : {"f32", "bf16"})
+    for (const std::string operands : {"x, w", "x, w, b"})
+      for (const std::string stages :
+           {"r = Relu(a)", "r = Sigmoid(a)", "c = const f32[1,8,1,1] seed(3)\n r = Add(a, c)",
+            "c = const f32[1,8,1,1] seed(3)\n t = PRelu(a, c)\n r = Tanh(t)"}) {
+        SCOPED_TRACE(text(operands, type, stages));
+        check_all_offers(parse(text(operands, type, stages)), 4);
+      }
+}
+
 TEST(Transposed, random_shapes) {
   for (std::uint64_t seed = 1; seed <= 400; ++seed) {
     SplitMix random(seed);

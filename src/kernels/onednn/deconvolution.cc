@@ -82,17 +82,89 @@ Desc swapped_weights(const Problem& p) {
   return Desc(dims, *type_of(weights_type(p.type)), steps);
 }
 
-/// What oneDNN has chosen may be taken. `together`: output channels of a group.
-Verdict is_taken(const NodeView& v, const Problem& p, std::string_view implementation, const PostOps& post,
-                 const Integers& integers, std::int64_t together) {
-  if (is_product(implementation))
-    return Verdict::no("{}: wrong on small pictures with bias, and its stages make numbers of NaN",
-                       implementation);
-  if (auto verdict = is_right(v, implementation, post, integers); !verdict) return verdict;
-  const bool longer = std::any_of(p.g.right.begin(), p.g.right.end(), [](auto n) { return n < 0; });
-  if (is_byte(p.type) && longer && implementation.starts_with("jit_deconvolution"))
-    return Verdict::no("int8: {}: wrong with output padding", implementation);
-  return wide_enough(v.machine(), implementation, together);
+/// What a transposed convolution is asked for in one layout.
+struct Attempt {
+  const NodeView& v;
+  const Problem& p;
+  const Integers& integers;
+  Desc weights;
+  Layout layout;
+
+  std::optional<dnnl::deconvolution_forward::primitive_desc> create(Answers& answers, const PostOps& post,
+                                                                    bool with_bias) const {
+    const auto bias = with_bias ? desc({p.y[1]}, ElementType::f32, Layout::plain) : Desc();
+    const auto& g = p.g;
+    auto asked = asked_of(Primitive::deconvolution, v, layout, post, integers, g, p.w[1] * p.groups);
+    asked.bias = with_bias;
+    return try_create(
+        answers, asked, fmt::format("deconvolution {} {}", operands_name(v), name_of(layout)), [&] {
+          return dnnl::deconvolution_forward::primitive_desc(
+              engine(), dnnl::prop_kind::forward_inference, dnnl::algorithm::deconvolution_direct,
+              desc(p.x, p.type, layout), any(weights.get_dims(), weights_type(p.type)), bias,
+              desc(p.y, post.result, layout), g.strides, g.dilations, g.left, g.right, post.attr);
+        });
+  }
+
+  void add(Answers& answers, const dnnl::deconvolution_forward::primitive_desc& pd,
+           const PostOps& post) const {
+    const auto together = is_depthwise(p.w, p.groups) ? p.w[0] : p.w[1];
+    add_offer<dnnl::deconvolution_forward>(
+        answers, v, pd, layout, together, post, weights, integers,
+        deconvolution_cost(v.machine(), pd.impl_info_str(), p.type, p.x, p.y, p.w, p.groups));
+  }
+};
+
+/// Adds the node's bias to what the offer makes, and takes those stages of the epilogue that `post` has.
+bool add_bias_behind(const Attempt& a, Offer& o, const PostOps& post, Answers& answers) {
+  const auto& v = a.v;
+  const auto& y = a.p.y;
+  Dims channels(y.size(), 1);
+  channels[1] = y[1];
+  const auto whole = desc(y, ElementType::f32, a.layout),
+             bias = desc(channels, ElementType::f32, Layout::plain);
+  const Asked asked{.primitive = Primitive::binary, .node = v, .layout = a.layout, .post = &post};
+  const auto pd = try_create(answers, asked, "a bias behind a transposed convolution", [&] {
+    return dnnl::binary::primitive_desc(engine(), dnnl::algorithm::binary_add, whole, bias, whole, post.attr);
+  });
+  if (!pd) return false;
+  o.label += "+bias";
+  o.scratch = std::max(o.scratch, pd->scratchpad_desc().get_size());
+  o.stages = post.stages;
+  for (const auto i : post.same_layout_inputs) o.inputs[i] = a.layout;
+  o.cost +=
+      cost_of(v.machine(), Family::onednn_pass, 0, 8.0 * static_cast<double>(element_count(y))) + post.cost;
+  o.make = [pd = *pd, operands = post.args, make = std::move(o.make)](MakeContext& context) {
+    auto args = aligned(operands, context);
+    args.push_back({DNNL_ARG_SRC_0, pd.src_desc(0), Arg::From::output, 0, {}});
+    args.push_back({DNNL_ARG_SRC_1, pd.src_desc(1), Arg::From::input, 2, {}});
+    args.push_back({DNNL_ARG_DST, pd.dst_desc(), Arg::From::output, 0, {}});
+    return one_after_the_other(make(context),
+                               make_primitive(dnnl::binary(pd), std::move(args), pd.scratchpad_desc()));
+  };
+  return true;
+}
+
+/// Sums of products only, with bias and stages behind: oneDNN's own passes for these are plain loops.
+void offer_apart(const Attempt& a, const PostOps& post, Answers& answers) {
+  PostOps none;
+  none.attr = user_scratch();
+  const auto pd = a.create(answers, none, false);
+  if (!pd) return;
+  a.add(answers, *pd, none);
+  if (!a.v.has(2)) return;
+  auto& offer = answers.offers.back();
+  if (!add_bias_behind(a, offer, post, answers) && !add_bias_behind(a, offer, none, answers))
+    answers.offers.pop_back();
+}
+
+/// Bias and stages may come behind sums of f32.
+bool is_apart(const Problem& p, const PostOps& post) {
+  return !is_byte(p.type) && post.result == ElementType::f32;
+}
+
+/// Not a convolution's gradient with plain loops behind it.
+bool is_own(const dnnl::deconvolution_forward::primitive_desc& pd) {
+  return std::string_view(pd.impl_info_str()).find("conv:any") == std::string_view::npos;
 }
 
 }  // namespace
@@ -105,31 +177,18 @@ void offer_deconvolution(const NodeView& v, Answers& answers) {
   Integers integers;
   if (const auto verdict = describe(v, p, integers); !verdict)
     return answers.refuse("onednn", "{}", verdict.reason());
-  const auto& g = p.g;
-  const auto weights = swapped_weights(p);
-  const auto together = is_depthwise(p.w, groups) ? p.w[0] : p.w[1];
   for (const auto layout : {Layout::channels_last, Layout::plain}) {
     if (layout == Layout::plain && is_byte(p.type)) break;
     const auto post = post_ops(v, p.y, layout, 1, groups == 1 ? 1 : 3);
-    const auto bias =
-        v.has(2) || !post.bias.empty() ? desc({p.y[1]}, ElementType::f32, Layout::plain) : Desc();
-    const auto pd =
-        try_create(answers, fmt::format("deconvolution {} {}", operands_name(v), name_of(layout)), [&] {
-          return dnnl::deconvolution_forward::primitive_desc(
-              engine(), dnnl::prop_kind::forward_inference, dnnl::algorithm::deconvolution_direct,
-              desc(p.x, p.type, layout), any(weights.get_dims(), weights_type(p.type)), bias,
-              desc(p.y, post.result, layout), g.strides, g.dilations, g.left, g.right, post.attr);
-        });
+    const Attempt attempt{v, p, integers, swapped_weights(p), layout};
+    const auto pd = attempt.create(answers, post, v.has(2) || !post.bias.empty());
+    const bool ends_sums = v.has(2) || post.stages != 0;
+    if (is_apart(p, post) && ends_sums && !(pd && is_own(*pd)))
+      offer_apart(attempt, post, answers);
+    else if (pd)
+      attempt.add(answers, *pd, post);
     if (!post.refusal.empty())
       answers.refuse("onednn", "epilogue ends after {} stages: {}", post.stages, post.refusal);
-    if (!pd) continue;
-    if (const auto verdict = is_taken(v, p, pd->impl_info_str(), post, integers, together); !verdict) {
-      answers.refuse("onednn", "{}", verdict.reason());
-      continue;
-    }
-    add_offer<dnnl::deconvolution_forward>(
-        answers, v, *pd, layout, together, post, weights, integers,
-        deconvolution_cost(v.machine(), pd->impl_info_str(), p.type, p.x, p.y, p.w, groups));
   }
 }
 

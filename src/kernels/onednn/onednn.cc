@@ -236,7 +236,39 @@ class PrimitiveExecutable final : public Executable {
   Bound bound_;
 };
 
+class PairStep final : public Step {
+ public:
+  PairStep(const Executable& first, const Executable& second)
+      : first_(first.step()), second_(second.step()) {}
+  void bind(const RunArgs& args) override {
+    first_->bind(args);
+    second_->bind(args);
+  }
+  void run() override {
+    first_->run();
+    second_->run();
+  }
+
+ private:
+  std::unique_ptr<Step> first_, second_;
+};
+
+class PairExecutable final : public Executable {
+ public:
+  PairExecutable(std::unique_ptr<Executable> first, std::unique_ptr<Executable> second)
+      : first_(std::move(first)), second_(std::move(second)) {}
+  std::unique_ptr<Step> step() const override { return std::make_unique<PairStep>(*first_, *second_); }
+
+ private:
+  std::unique_ptr<Executable> first_, second_;
+};
+
 }  // namespace
+
+std::unique_ptr<Executable> one_after_the_other(std::unique_ptr<Executable> first,
+                                                std::unique_ptr<Executable> second) {
+  return std::make_unique<PairExecutable>(std::move(first), std::move(second));
+}
 
 dnnl::primitive_attr user_scratch() {
   dnnl::primitive_attr attr;
