@@ -35,20 +35,13 @@ Cost cost(const Machine& machine, std::string_view implementation, ElementType t
   const double filled = filled_lanes(machine, channels_together(w, groups));
   const bool depthwise = is("dw") || (is_byte(type) && w[1] == 1 && w[0] == groups);
   const double share = depthwise ? 1 : share_of_f32(machine, type);
-  const double work = multiply_adds(y, w) * (is("gemm") && !is("brg") ? 1 : filled) * share;
+  const double work = multiply_adds(y, w) * filled * share;
   const double bytes =
       bits_of(type) / 8 * static_cast<double>(element_count(x) + element_count(y) + element_count(w));
   if (is("1x1")) return cost_of(machine, Family::brgemm_1x1, work, bytes);
   if (is("brgconv")) return cost_of(machine, Family::brgemm_conv, work, bytes);
   if (depthwise) return cost_of(machine, Family::jit_depthwise, work, bytes);
-  if (is("gemm"))
-    return cost_of(machine, groups > 1 ? Family::gemm_conv_groups : Family::gemm_conv, work,
-                   bytes * static_cast<double>(element_count(w)) / static_cast<double>(w[0] * w[1]));
   return cost_of(machine, Family::jit_conv, work, bytes);
-}
-
-bool one_point(const Dims& x) {
-  return std::all_of(x.begin() + 2, x.end(), [](Dim d) { return d == 1; });
 }
 
 struct Problem {
@@ -82,16 +75,6 @@ bool fast(const Answers& answers) {
   return label.starts_with("brg") || label.starts_with("brd") || label.starts_with("jit");
 }
 
-/// What oneDNN has chosen may be taken.
-Verdict is_taken(const NodeView& v, std::string_view implementation, Layout layout, const PostOps& post,
-                 const Integers& integers, std::int64_t together) {
-  if (auto verdict = is_right(v, implementation, post, integers); !verdict) return verdict;
-  if (auto verdict = wide_enough(v.machine(), implementation, together); !verdict) return verdict;
-  if (layout == Layout::plain && is_product(implementation) && one_point(v.dims(0)))
-    return Verdict::no("{}: takes a plain picture of one point for a channels-last one", implementation);
-  return Verdict::yes();
-}
-
 }  // namespace
 
 void offer_convolution(const NodeView& v, Answers& answers) {
@@ -114,16 +97,15 @@ void offer_convolution(const NodeView& v, Answers& answers) {
   for (const auto layout : {Layout::channels_last, Layout::plain}) {
     if (layout == Layout::plain && is_byte(type)) break;  // only its reference takes that
     if (layout == Layout::plain && fast(answers)) {
-      answers.refuse("onednn",
-                     "convolution plain: not asked, {} is there and plain would be im2col and a product",
-                     answers.offers.back().label);
+      answers.refuse("onednn", "convolution plain: not asked, {} is there", answers.offers.back().label);
       break;
     }
     auto post = post_ops(v, v.out_dims(), layout, 1, weights_mask);
     integers.set(post.attr);
     const auto bias = v.has(2) || !post.bias.empty() ? desc({w[0]}, ElementType::f32, Layout::plain) : Desc();
+    const auto asked = asked_of(Primitive::convolution, v, layout, post, integers, g, w[0]);
     const auto pd =
-        try_create(answers, fmt::format("convolution {} {}", operands_name(v), name_of(layout)), [&] {
+        try_create(answers, asked, fmt::format("convolution {} {}", operands_name(v), name_of(layout)), [&] {
           return dnnl::convolution_forward::primitive_desc(
               engine(), dnnl::prop_kind::forward_inference, dnnl::algorithm::convolution_direct,
               desc(x, type, layout), any(wg, weights_type(type)), bias, desc(y, post.result, layout),
@@ -133,10 +115,6 @@ void offer_convolution(const NodeView& v, Answers& answers) {
       answers.refuse("onednn", "epilogue ends after {} stages: {}", post.stages, post.refusal);
     if (!pd) continue;
     const auto together = channels_together(w, op.groups);
-    if (const auto verdict = is_taken(v, pd->impl_info_str(), layout, post, integers, together); !verdict) {
-      answers.refuse("onednn", "{}", verdict.reason());
-      continue;
-    }
     add_offer<dnnl::convolution_forward>(answers, v, *pd, layout, together, post,
                                          desc(wg, weights_type(type), Layout::plain), integers,
                                          cost(v.machine(), pd->impl_info_str(), type, x, y, w, op.groups));

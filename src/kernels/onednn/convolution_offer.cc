@@ -12,11 +12,6 @@ bool is_depthwise(const Dims& w, std::int64_t groups) { return groups > 1 && w[1
 
 ElementType weights_type(ElementType source) { return is_byte(source) ? ElementType::i8 : source; }
 
-bool is_product(std::string_view implementation) {
-  return implementation.find("gemm") != std::string_view::npos &&
-         implementation.find("brg") == std::string_view::npos;
-}
-
 Verdict takes(const NodeView& v) {
   if (auto verdict = multiplies(v); !verdict) return verdict;
   const auto rank = v.rank(0);
@@ -26,27 +21,16 @@ Verdict takes(const NodeView& v) {
   return Verdict::yes();
 }
 
-Verdict is_right(const NodeView& v, std::string_view implementation, const PostOps& post,
-                 const Integers& integers) {
-  if (!is_byte(multiplied(v))) return Verdict::yes();
-  if (auto verdict = is_exact(implementation); !verdict) return verdict;
-  const auto w = v.dims(1), y = v.out_dims();
-  const auto* convolution = v.op<Convolution>();
-  if (convolution && post.operands && v.machine().library != Isa::avx512 &&
-      is_depthwise(w, convolution->groups) && y[1] % 8 != 0)
-    return Verdict::no("int8: {} is wrong with an operand and {} channels", implementation, y[1]);
-  if (post.result != ElementType::i32) return Verdict::yes();
-  const auto groups = convolution ? convolution->groups : v.op<ConvolutionBackpropData>()->groups;
-  const auto numbers = static_cast<std::int64_t>(element_count(w));
-  return integers.stores_sums(implementation, convolution ? numbers / w[0] : numbers / (w[1] * groups));
-}
-
-/// With AVX2, weights of a few channels are read through a mask that runs into pages of others: up to 200
-/// times as slow as it should be.
-Verdict wide_enough(const Machine& machine, std::string_view implementation, std::int64_t channels) {
-  if (machine.library == Isa::avx2 && channels < 4 && implementation.find("brg") != std::string_view::npos)
-    return Verdict::no("{}: {} output channels of a group, wanted 4 with AVX2", implementation, channels);
-  return Verdict::yes();
+Asked asked_of(Primitive primitive, const NodeView& v, Layout layout, const PostOps& post,
+               const Integers& integers, const Geometry& window, std::int64_t outputs) {
+  return {.primitive = primitive,
+          .node = v,
+          .layout = layout,
+          .post = &post,
+          .integers = is_byte(multiplied(v)) ? &integers : nullptr,
+          .window = &window,
+          .bias = v.has(2) || !post.bias.empty(),
+          .products = static_cast<std::int64_t>(element_count(v.dims(1))) / outputs};
 }
 
 /// What oneDNN's reorders take for weights that come at run time: of those of 8 bits as long as for many

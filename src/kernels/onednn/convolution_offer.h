@@ -6,11 +6,6 @@
 
 namespace lamina::onednn {
 
-/// oneDNN counts dilation from 0.
-struct Geometry {
-  Dims strides, dilations, left, right;
-};
-
 /// Those of each element of `y`, of weights [O, I/g, ...].
 double multiply_adds(const Dims& y, const Dims& w);
 /// One output for each group, which has one channel.
@@ -18,15 +13,11 @@ bool is_depthwise(const Dims& w, std::int64_t groups);
 /// u8 weights become s8.
 ElementType weights_type(ElementType source);
 
-/// A matrix product, then sums of columns.
-bool is_product(std::string_view implementation);
-
 /// Operands and sizes that oneDNN can describe.
 Verdict takes(const NodeView& v);
-/// What oneDNN has chosen gives what it should, and does so fast. `together`: output channels of a group.
-Verdict is_right(const NodeView& v, std::string_view implementation, const PostOps& post,
-                 const Integers& integers);
-Verdict wide_enough(const Machine& machine, std::string_view implementation, std::int64_t channels);
+/// What rows of refused.cc look at. `outputs`: channels of the result.
+Asked asked_of(Primitive primitive, const NodeView& v, Layout layout, const PostOps& post,
+               const Integers& integers, const Geometry& window, std::int64_t outputs);
 
 Cost packing_cost(const NodeView& v, const Desc& from, const Desc& to, const Integers& integers);
 
@@ -52,10 +43,7 @@ void add_offer(Answers& answers, const NodeView& v, const Pd& pd, Layout layout,
   o.consumed.insert(o.consumed.end(), integers.consumed().begin(), integers.consumed().end());
   if (v.op<ConvolutionBackpropData>() && v.has(3)) o.consumed.push_back(3);
   o.stages = post.stages;
-  // Behind products stages run element by element.
-  o.cost = cost + post.cost * (is_product(pd.impl_info_str())    ? 12
-                               : layout == Layout::channels_last ? filled_lanes(v.machine(), together)
-                                                                 : 1);
+  o.cost = cost + post.cost * (layout == Layout::channels_last ? filled_lanes(v.machine(), together) : 1);
   if (!weights.valid()) o.cost += packing_cost(v, source_weights, pd.weights_desc(), integers);
   const bool bias = v.has(2);
   post.args.insert(post.args.end(), integers.args().begin(), integers.args().end());

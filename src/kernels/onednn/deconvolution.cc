@@ -82,19 +82,6 @@ Desc swapped_weights(const Problem& p) {
   return Desc(dims, *type_of(weights_type(p.type)), steps);
 }
 
-/// What oneDNN has chosen may be taken. `together`: output channels of a group.
-Verdict is_taken(const NodeView& v, const Problem& p, std::string_view implementation, const PostOps& post,
-                 const Integers& integers, std::int64_t together) {
-  if (is_product(implementation))
-    return Verdict::no("{}: wrong on small pictures with bias, and its stages make numbers of NaN",
-                       implementation);
-  if (auto verdict = is_right(v, implementation, post, integers); !verdict) return verdict;
-  const bool longer = std::any_of(p.g.right.begin(), p.g.right.end(), [](auto n) { return n < 0; });
-  if (is_byte(p.type) && longer && implementation.starts_with("jit_deconvolution"))
-    return Verdict::no("int8: {}: wrong with output padding", implementation);
-  return wide_enough(v.machine(), implementation, together);
-}
-
 }  // namespace
 
 void offer_deconvolution(const NodeView& v, Answers& answers) {
@@ -113,8 +100,9 @@ void offer_deconvolution(const NodeView& v, Answers& answers) {
     const auto post = post_ops(v, p.y, layout, 1, groups == 1 ? 1 : 3);
     const auto bias =
         v.has(2) || !post.bias.empty() ? desc({p.y[1]}, ElementType::f32, Layout::plain) : Desc();
-    const auto pd =
-        try_create(answers, fmt::format("deconvolution {} {}", operands_name(v), name_of(layout)), [&] {
+    const auto asked = asked_of(Primitive::deconvolution, v, layout, post, integers, g, p.w[1] * groups);
+    const auto pd = try_create(
+        answers, asked, fmt::format("deconvolution {} {}", operands_name(v), name_of(layout)), [&] {
           return dnnl::deconvolution_forward::primitive_desc(
               engine(), dnnl::prop_kind::forward_inference, dnnl::algorithm::deconvolution_direct,
               desc(p.x, p.type, layout), any(weights.get_dims(), weights_type(p.type)), bias,
@@ -123,10 +111,6 @@ void offer_deconvolution(const NodeView& v, Answers& answers) {
     if (!post.refusal.empty())
       answers.refuse("onednn", "epilogue ends after {} stages: {}", post.stages, post.refusal);
     if (!pd) continue;
-    if (const auto verdict = is_taken(v, p, pd->impl_info_str(), post, integers, together); !verdict) {
-      answers.refuse("onednn", "{}", verdict.reason());
-      continue;
-    }
     add_offer<dnnl::deconvolution_forward>(
         answers, v, *pd, layout, together, post, weights, integers,
         deconvolution_cost(v.machine(), pd->impl_info_str(), p.type, p.x, p.y, p.w, groups));

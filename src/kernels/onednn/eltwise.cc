@@ -17,7 +17,7 @@ void offer_unary(const NodeView& v, Answers& answers) {
   const auto dims = v.dims(0);
   const Dims flat{static_cast<std::int64_t>(element_count(dims))};  // any dense layout is the same to it
   const auto d = desc(flat, ElementType::f32, Layout::plain);
-  const auto pd = try_create(answers, "eltwise", [&] {
+  const auto pd = try_create(answers, {Primitive::eltwise, v}, "eltwise", [&] {
     return dnnl::eltwise_forward::primitive_desc(engine(), dnnl::prop_kind::forward_inference, e->algorithm,
                                                  d, d, e->alpha, e->beta, user_scratch());
   });
@@ -61,7 +61,8 @@ void offer_binary(const NodeView& v, Answers& answers) {
     const auto small_layout = same ? layout : Layout::plain;
     const auto a = desc(y, ElementType::f32, layout), b = desc(small, ElementType::f32, small_layout);
     const auto pd = try_create(
-        answers, fmt::format("binary {} with {}", to_string(y), to_string(small)),
+        answers, {Primitive::binary, v, layout},
+        fmt::format("binary {} with {}", to_string(y), to_string(small)),
         [&] { return dnnl::binary::primitive_desc(engine(), *algorithm, a, b, a, user_scratch()); });
     if (!pd) continue;
     Offer o;
@@ -111,7 +112,7 @@ void offer_convert(const NodeView& v, Answers& answers) {
   if (element_count(v.out_dims()) == 0) return answers.refuse("onednn", "empty tensors");
   const Dims flat{static_cast<std::int64_t>(element_count(v.out_dims()))};
   const auto a = desc(flat, from, Layout::plain), b = desc(flat, to, Layout::plain);
-  const auto pd = try_create(answers, "reorder", [&] {
+  const auto pd = try_create(answers, {Primitive::reorder, v}, "reorder", [&] {
     return dnnl::reorder::primitive_desc(engine(), a, engine(), b, user_scratch());
   });
   if (!pd) return;

@@ -14,12 +14,6 @@ Verdict multiplies_bytes(const Machine& machine) {
   return Verdict::no("int8: without VNNI its sums saturate at 16 bits, and weights of s8 sources are halved");
 }
 
-Verdict is_exact(std::string_view implementation) {
-  const auto has = [&](std::string_view part) { return implementation.find(part) != std::string_view::npos; };
-  if (has("vnni") || has("amx")) return Verdict::yes();
-  return Verdict::no("int8: {} saturates sums at 16 bits, or halves weights", implementation);
-}
-
 std::string_view operands_name(const NodeView& v) {
   const auto type = multiplied(v);
   return type == ElementType::u8 ? "u8s8" : type == ElementType::i8 ? "s8s8" : name_of(type);
@@ -136,15 +130,13 @@ void Integers::set(dnnl::primitive_attr& attr) const {
   for (const auto& arg : args_) attr.set_zero_points_mask(arg.id & ~DNNL_ARG_ATTR_ZERO_POINTS, 0);
 }
 
-Verdict Integers::stores_sums(std::string_view implementation, std::int64_t products) const {
-  if (implementation.starts_with("br") && unsigned_source_ && args_.empty()) return Verdict::yes();
+bool Integers::stores_sums(std::string_view implementation, std::int64_t products) const {
+  if (implementation.starts_with("br") && unsigned_source_ && args_.empty()) return true;
   constexpr std::int64_t kExact = 1 << 24;  // integers that f32 has
   const bool keeps_zero = std::any_of(args_.begin(), args_.end(), [](const Arg& a) {
     return a.id == (DNNL_ARG_ATTR_ZERO_POINTS | DNNL_ARG_WEIGHTS);
   });
-  if (products <= kExact / (255 * (keeps_zero ? 255 : 128))) return Verdict::yes();
-  return Verdict::no("int8: {} makes f32 of sums of {} products before it stores i32", implementation,
-                     products);
+  return products <= kExact / (255 * (keeps_zero ? 255 : 128));
 }
 
 void Scaling::count_in(const Dequantized& steps) {

@@ -9,8 +9,6 @@ namespace lamina::onednn {
 
 /// The machine has instructions for them.
 Verdict multiplies_bytes(const Machine& machine);
-/// oneDNN's choice uses these: its name says so, whatever the machine has.
-Verdict is_exact(std::string_view implementation);
 
 /// "f32", "bf16", "u8s8", "s8s8": what the node multiplies, as oneDNN says it.
 std::string_view operands_name(const NodeView& v);
@@ -48,7 +46,7 @@ class Integers {
   /// What is offered depends on the weights' elements: they cannot be left out of a plan in a file.
   bool looks_at_weights() const { return looks_at_weights_; }
   /// Whether the implementation stores exact i32 sums of so many products: some have been f32 before.
-  Verdict stores_sums(std::string_view implementation, std::int64_t products) const;
+  bool stores_sums(std::string_view implementation, std::int64_t products) const;
 
  private:
   void set_source_zero(const NodeView& v, const ZeroPoints& zeros);

@@ -67,15 +67,6 @@ Cost product_cost(const Machine& machine, ElementType type, const Dims& a, const
   return cost;
 }
 
-/// With AVX-512 and threads to spare, oneDNN 3.2 sums parts of a long k apart: of transposed left matrices it
-/// then reads other parts, where there are several matrices. Up to two threads have enough of these.
-bool reads_other_parts(const Machine& machine, bool transposed_a, const Dims& a, const Dims& y) {
-  constexpr std::int64_t kLong = 2048;
-  const bool several = std::any_of(y.begin(), y.end() - 2, [](auto n) { return n > 1; });
-  return transposed_a && several && a.end()[-2] >= kLong && machine.library == Isa::avx512 &&
-         threads_here() > 2;
-}
-
 Desc desc_of(const Operand& o, ElementType type) { return Desc(o.dims, *type_of(type), o.strides); }
 
 /// The product as oneDNN is to see it.
@@ -101,8 +92,6 @@ Verdict describe(const NodeView& v, Matrices& m) {
   const bool ta = op.transpose_a && !row, tb = op.transpose_b && !column;
   while (b.size() > 2 && b.front() == 1) b.erase(b.begin());
   if (only_columns(v)) flatten(a, b, y, ta);
-  if (reads_other_parts(v.machine(), ta, a, y))
-    return Verdict::no("several transposed left matrices with a sum of {} products", a.end()[-2]);
   m.rank = std::max({a.size(), b.size(), y.size(), std::size_t{2}});
   if (m.rank > 6) return Verdict::no("rank {}", m.rank);
   m.a = operand(a, m.rank, ta), m.b = operand(b, m.rank, tb), m.y = operand(y, m.rank, false);
@@ -126,14 +115,6 @@ Verdict describe(const NodeView& v, std::size_t rank, PostOps& post, Desc& bias)
     post.args.push_back({DNNL_ARG_BIAS, bias, Arg::From::constant, 0, Tensor::of(wide, post.bias)});
   }
   return Verdict::yes();
-}
-
-/// Of products of integers: what oneDNN has chosen is exact for sums of `depth` products.
-Verdict is_right(std::string_view implementation, const PostOps& post, const Integers& integers,
-                 std::int64_t depth) {
-  if (auto verdict = is_exact(implementation); !verdict) return verdict;
-  if (post.result != ElementType::i32) return Verdict::yes();
-  return integers.stores_sums(implementation, depth);
 }
 
 /// `weights`: packed when the kernel is made; invalid: given at run time. `operands`: of the epilogue, zero
@@ -186,16 +167,19 @@ void offer_matmul(const NodeView& v, Answers& answers) {
   Desc bias;
   if (const auto ok = describe(v, rank, post, bias); !ok) return answers.refuse("onednn", "{}", ok.reason());
   post.args.insert(post.args.end(), integers.args().begin(), integers.args().end());
-  const auto pd = try_create(answers, fmt::format("matmul {}", operands_name(v)), [&] {
+  const Asked asked{.primitive = Primitive::matmul,
+                    .node = v,
+                    .post = &post,
+                    .integers = is_byte(type) ? &integers : nullptr,
+                    .bias = v.has(2) || !post.bias.empty(),
+                    .products = a.dims[rank - 1]};
+  const auto pd = try_create(answers, asked, fmt::format("matmul {}", operands_name(v)), [&] {
     return dnnl::matmul::primitive_desc(engine(), desc_of(a, type), b_desc, bias, desc_of(y, post.result),
                                         post.attr);
   });
   if (!post.refusal.empty())
     answers.refuse("onednn", "epilogue ends after {} stages: {}", post.stages, post.refusal);
   if (!pd) return;
-  if (is_byte(type))
-    if (const auto ok = is_right(pd->impl_info_str(), post, integers, a.dims[rank - 1]); !ok)
-      return answers.refuse("onednn", "{}", ok.reason());
   Offer o(v, label(v.machine(), pd->impl_info_str(), operands_name(v)), Layout::plain);
   o.stages = post.stages;
   o.scratch = pd->scratchpad_desc().get_size();

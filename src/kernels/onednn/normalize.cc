@@ -47,12 +47,13 @@ void offer_lrn(const NodeView& v, const LRN& op, Answers& answers) {
     return answers.refuse("onednn", "LRN over a window of {}, wanted an odd number", op.size);
   for (const auto layout : {Layout::channels_last, Layout::plain}) {
     const auto d = desc(x, ElementType::f32, layout);
-    const auto pd = try_create(answers, fmt::format("lrn {}", name_of(layout)), [&] {
-      return dnnl::lrn_forward::primitive_desc(engine(), dnnl::prop_kind::forward_inference,
-                                               dnnl::algorithm::lrn_across_channels, d, d, op.size,
-                                               static_cast<float>(op.alpha), static_cast<float>(op.beta),
-                                               static_cast<float>(op.bias), user_scratch());
-    });
+    const auto pd =
+        try_create(answers, {Primitive::lrn, v, layout}, fmt::format("lrn {}", name_of(layout)), [&] {
+          return dnnl::lrn_forward::primitive_desc(engine(), dnnl::prop_kind::forward_inference,
+                                                   dnnl::algorithm::lrn_across_channels, d, d, op.size,
+                                                   static_cast<float>(op.alpha), static_cast<float>(op.beta),
+                                                   static_cast<float>(op.bias), user_scratch());
+        });
     if (pd)
       answers.offers.push_back(simple_offer<dnnl::lrn_forward>(
           v, *pd, layout, cost_of(v.machine(), Family::onednn_lrn, 0, bytes(v))));
@@ -89,7 +90,7 @@ void offer_normalization(const NodeView& v, Answers& answers) {
              one = desc({columns}, ElementType::f32, Layout::plain);
   auto flags = dnnl::normalization_flags::use_scale;
   if (v.has(2)) flags = flags | dnnl::normalization_flags::use_shift;
-  const auto pd = try_create(answers, "layer normalization", [&] {
+  const auto pd = try_create(answers, {Primitive::layer_normalization, v}, "layer normalization", [&] {
     return dnnl::layer_normalization_forward::primitive_desc(engine(), dnnl::prop_kind::forward_inference, d,
                                                              d, static_cast<float>(ln->epsilon), flags,
                                                              user_scratch());
@@ -129,7 +130,7 @@ void offer_mean(const NodeView& v, Answers& answers) {
   Dims y(x.size(), 1);
   y[0] = x[0];
   y[1] = x[1];
-  const auto pd = try_create(answers, "mean as pooling", [&] {
+  const auto pd = try_create(answers, {Primitive::pooling, v, Layout::channels_last}, "mean as pooling", [&] {
     return dnnl::pooling_forward::primitive_desc(
         engine(), dnnl::prop_kind::forward_inference, dnnl::algorithm::pooling_avg_exclude_padding,
         desc(x, ElementType::f32, Layout::channels_last), desc(y, ElementType::f32, Layout::channels_last),
@@ -188,12 +189,13 @@ void offer_resampling(const NodeView& v, Answers& answers) {
                       whole;
   if (!nearest && !linear) return answers.refuse("onednn", "resampling by other rules than oneDNN's");
   for (const auto layout : {Layout::channels_last, Layout::plain}) {
-    const auto pd = try_create(answers, fmt::format("resampling {}", name_of(layout)), [&] {
-      return dnnl::resampling_forward::primitive_desc(
-          engine(), dnnl::prop_kind::forward_inference,
-          nearest ? dnnl::algorithm::resampling_nearest : dnnl::algorithm::resampling_linear,
-          desc(x, ElementType::f32, layout), desc(y, ElementType::f32, layout), user_scratch());
-    });
+    const auto pd = try_create(
+        answers, {Primitive::resampling, v, layout}, fmt::format("resampling {}", name_of(layout)), [&] {
+          return dnnl::resampling_forward::primitive_desc(
+              engine(), dnnl::prop_kind::forward_inference,
+              nearest ? dnnl::algorithm::resampling_nearest : dnnl::algorithm::resampling_linear,
+              desc(x, ElementType::f32, layout), desc(y, ElementType::f32, layout), user_scratch());
+        });
     if (pd)
       answers.offers.push_back(simple_offer<dnnl::resampling_forward>(
           v, *pd, layout,

@@ -8,6 +8,7 @@
 #include "kernels/epilogue.h"
 #include "kernels/family.h"
 #include "kernels/kernel.h"
+#include "kernels/onednn/refused.h"
 
 namespace lamina::onednn {
 
@@ -81,18 +82,37 @@ double filled_lanes(const Machine& machine, std::int64_t count);
 /// of that nothing helps. `left`: times that there may be a new one.
 void stop_before_tables_go(std::atomic<int>& left);
 
-/// Runs `create`, which makes a primitive descriptor; a refusal in `answers` when oneDNN has none, or only a
+/// Goes on to what oneDNN would take if it had not the implementation of `pd`; false: nothing.
+template <class Pd>
+bool next_implementation(Pd& pd) {
+  if constexpr (requires { pd.next_impl(); })
+    return pd.next_impl();
+  else
+    return false;  // reorders
+}
+
+/// Runs `create`, which makes a primitive descriptor, and takes oneDNN's first implementation that no row of
+/// refused.cc refuses; refusals in `answers` for those before it, and when oneDNN has none, or only a
 /// reference.
 template <class Make>
-auto try_create(Answers& answers, const std::string& what, Make&& create)
+auto try_create(Answers& answers, const Asked& asked, const std::string& what, Make&& create)
     -> std::optional<decltype(create())> {
   try {
     static std::atomic<int> left{8};  // of each family
     auto pd = create();
     stop_before_tables_go(left);
-    if (!is_ref(pd.impl_info_str())) return pd;
-    answers.refuse("onednn", "{}: oneDNN has only its reference implementation ({})", what,
-                   pd.impl_info_str());
+    do {
+      const std::string implementation = pd.impl_info_str();
+      if (is_ref(implementation.c_str())) {
+        answers.refuse("onednn", "{}: oneDNN has only its reference implementation ({})", what,
+                       implementation);
+        return std::nullopt;
+      }
+      const auto* row = refusal_of(asked, implementation);
+      if (!row) return pd;
+      answers.refuse("onednn", "{}: {}", implementation, row->reason);
+    } while (next_implementation(pd));
+    answers.refuse("onednn", "{}: oneDNN has no other implementation", what);
   } catch (const dnnl::error& e) {
     answers.refuse("onednn", "{}: oneDNN has no implementation", what);
   }

@@ -72,8 +72,10 @@ void offer_pooling(const NodeView& v, Answers& answers) {
   const auto& avg = *v.op<AvgPool>();
   const auto algorithm = avg.exclude_pad ? dnnl::algorithm::pooling_avg_exclude_padding
                                          : dnnl::algorithm::pooling_avg_include_padding;
+  const Geometry geometry{w.strides, w.dilations, w.left, w.right};
   for (const auto layout : {Layout::channels_last, Layout::plain}) {
-    const auto pd = try_create(answers, fmt::format("pooling {}", name_of(layout)), [&] {
+    const Asked asked{.primitive = Primitive::pooling, .node = v, .layout = layout, .window = &geometry};
+    const auto pd = try_create(answers, asked, fmt::format("pooling {}", name_of(layout)), [&] {
       return dnnl::pooling_forward::primitive_desc(engine(), dnnl::prop_kind::forward_inference, algorithm,
                                                    desc(x, type, layout), desc(y, type, layout), w.strides,
                                                    w.kernel, w.dilations, w.left, w.right, user_scratch());

@@ -1,0 +1,132 @@
+/// The table of oneDNN's implementations that are not taken, with the reason for each.
+///
+/// A row names the instruction sets and the primitives (none: all), the beginning of a word of the
+/// implementation's name (empty: any), a condition (null: always), and the reason, which `lamina explain`
+/// shows behind the implementation's name. Every implementation passes try_create() (onednn.h), which asks
+/// the table; where a row refuses it, oneDNN's next one for the same problem is looked at. The tools that
+/// find what belongs here are tests/kernels/onednn_stack_test.cc (the stack pointer) and the sweep against
+/// the interpreter. docs/onednn.md tells users of it.
+#include "kernels/onednn/refused.h"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+
+#include "base/parallel.h"
+#include "kernels/onednn/convolution_offer.h"
+#include "kernels/onednn/integers.h"
+#include "kernels/onednn/post_ops.h"
+#include "ops/convolution.h"
+#include "ops/matmul.h"
+
+namespace lamina::onednn {
+namespace {
+
+bool multiplies_integers(const Asked& asked) { return asked.integers != nullptr; }
+
+bool saturates(const Asked& asked, std::string_view implementation) {
+  const auto has = [&](std::string_view part) { return implementation.find(part) != std::string_view::npos; };
+  return multiplies_integers(asked) && !has("vnni") && !has("amx");
+}
+
+bool rounds_sums(const Asked& asked, std::string_view implementation) {
+  return multiplies_integers(asked) && asked.post->result == ElementType::i32 &&
+         !asked.integers->stores_sums(implementation, asked.products);
+}
+
+bool depthwise_with_operand(const Asked& asked, std::string_view) {
+  const auto& v = asked.node;
+  return multiplies_integers(asked) && asked.post->operands &&
+         is_depthwise(v.dims(1), v.op<Convolution>()->groups) && v.out_dims()[1] % 8 != 0;
+}
+
+/// The result is larger than the windows make it.
+bool output_padding(const Asked& asked, std::string_view) {
+  const auto& right = asked.window->right;
+  return multiplies_integers(asked) && std::any_of(right.begin(), right.end(), [](auto n) { return n < 0; });
+}
+
+bool few_channels_in_a_group(const Asked& asked, std::string_view) {
+  constexpr std::int64_t kEnough = 4;
+  const auto& v = asked.node;
+  const auto w = v.dims(1);
+  const auto* convolution = v.op<Convolution>();
+  const auto groups = convolution ? convolution->groups : v.op<ConvolutionBackpropData>()->groups;
+  const auto of_group = convolution ? w[0] / groups : w[1];
+  return (is_depthwise(w, groups) ? w[0] : of_group) < kEnough;
+}
+
+/// With threads to spare, parts of a long sum are summed apart. Up to two threads have enough of the matrices
+/// themselves.
+bool several_transposed_left(const Asked& asked, std::string_view) {
+  constexpr std::int64_t kLong = 2048;
+  const auto& v = asked.node;
+  const auto a = v.dims(0), b = v.dims(1);
+  if (!v.op<MatMul>()->transpose_a || a.size() < 2 || threads_here() <= 2) return false;
+  const auto several = [](const Dims& dims) {
+    return dims.size() > 2 && std::any_of(dims.begin(), dims.end() - 2, [](auto n) { return n > 1; });
+  };
+  return a.end()[-2] >= kLong && (several(a) || several(b));
+}
+
+using enum Primitive;
+
+const std::array kRefused{
+    Refused{{},
+            {},
+            "gemm",
+            nullptr,
+            "oneDNN's gemm computes with the stack pointer in memory of the heap, where a signal that comes "
+            "then destroys other data"},
+    Refused{{},
+            {convolution, deconvolution, matmul},
+            "",
+            saturates,
+            "int8: it saturates sums at 16 bits, or halves weights"},
+    Refused{{},
+            {convolution, deconvolution, matmul},
+            "",
+            rounds_sums,
+            "int8: it makes f32 of sums of that many products before it stores i32"},
+    Refused{{Isa::sse41, Isa::avx2},
+            {convolution},
+            "",
+            depthwise_with_operand,
+            "int8: it is wrong with an operand and a number of channels that is no multiple of 8"},
+    Refused{
+        {}, {deconvolution}, "jit_deconvolution", output_padding, "int8: it is wrong with output padding"},
+    Refused{{Isa::avx2},
+            {convolution, deconvolution},
+            "brg",
+            few_channels_in_a_group,
+            "with AVX2 and fewer than 4 output channels in a group it reads weights through a mask that runs "
+            "into pages of others, which is up to 200 times as slow"},
+    Refused{{Isa::avx512},
+            {matmul},
+            "",
+            several_transposed_left,
+            "it sums parts of a long sum apart, and then reads other parts of several transposed left "
+            "matrices"},
+};
+
+bool in_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0; }
+
+}  // namespace
+
+bool has_word(std::string_view implementation, std::string_view word) {
+  for (std::size_t at = 0; (at = implementation.find(word, at)) != std::string_view::npos; ++at)
+    if (at == 0 || !in_word(implementation[at - 1]) || word.empty()) return true;
+  return false;
+}
+
+std::span<const Refused> refused_implementations() { return kRefused; }
+
+const Refused* refusal_of(const Asked& asked, std::string_view implementation) {
+  const auto row = std::find_if(kRefused.begin(), kRefused.end(), [&](const Refused& r) {
+    return r.isa.has(asked.node.machine().library) && r.primitives.has(asked.primitive) &&
+           has_word(implementation, r.implementation) && (!r.when || r.when(asked, implementation));
+  });
+  return row == kRefused.end() ? nullptr : &*row;
+}
+
+}  // namespace lamina::onednn
