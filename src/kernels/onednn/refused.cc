@@ -74,7 +74,7 @@ using enum Primitive;
 const std::array kRefused{
     Refused{{},
             {},
-            "gemm",
+            "gemmX",
             nullptr,
             "oneDNN's gemm computes with the stack pointer in memory of the heap, where a signal that comes "
             "then destroys other data"},
@@ -120,6 +120,13 @@ bool has_word(std::string_view implementation, std::string_view word) {
 }
 
 std::span<const Refused> refused_implementations() { return kRefused; }
+
+bool is_always_refused(Isa isa, Primitive primitive, std::string_view implementation) {
+  return std::any_of(kRefused.begin(), kRefused.end(), [&](const Refused& r) {
+    return !r.when && r.isa.has(isa) && r.primitives.has(primitive) &&
+           has_word(implementation, r.implementation);
+  });
+}
 
 const Refused* refusal_of(const Asked& asked, std::string_view implementation) {
   const auto row = std::find_if(kRefused.begin(), kRefused.end(), [&](const Refused& r) {
