@@ -181,6 +181,13 @@ bool has_word(std::string_view implementation, std::string_view word) {
 
 std::span<const Refused> refused_implementations() { return kRefused; }
 
+bool is_always_refused(Isa isa, Primitive primitive, std::string_view implementation) {
+  return std::any_of(kRefused.begin(), kRefused.end(), [&](const Refused& r) {
+    return !r.when && r.isa.has(isa) && r.primitives.has(primitive) &&
+           has_word(implementation, r.implementation);
+  });
+}
+
 const Refused* refusal_of(const Asked& asked, std::string_view implementation) {
   const auto row = std::find_if(kRefused.begin(), kRefused.end(), [&](const Refused& r) {
     return r.isa.has(asked.node.machine().library) && r.primitives.has(asked.primitive) &&

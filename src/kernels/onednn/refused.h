@@ -72,6 +72,10 @@ std::span<const Refused> refused_implementations();
 /// The row that refuses the implementation, which is an impl_info_str(), or null.
 const Refused* refusal_of(const Asked& asked, std::string_view implementation);
 
+/// It is refused whatever it is asked for: a row without condition says so. `implementation` may be the label
+/// of an offer, too.
+bool is_always_refused(Isa isa, Primitive primitive, std::string_view implementation);
+
 /// The name of an implementation has a word that begins so.
 bool has_word(std::string_view implementation, std::string_view word);
 
