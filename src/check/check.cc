@@ -4,6 +4,8 @@
 #include <limits>
 #include <map>
 
+#include "check/choices.h"
+#include "check/noise.h"
 #include "check/replay.h"
 #include "check/rounding.h"
 #include "exec/single_step.h"
@@ -153,47 +155,94 @@ std::vector<Tensor> check_bf16_parts(const Run& run, const std::function<void(do
   return results;
 }
 
-/// `from_ours`: of the same output from the interpreter's.
-Difference from_stored(const Output& output, const Tolerance& tolerance, bool quantised,
-                       const Difference& from_ours) {
-  auto d = difference(output.got, output.stored, tolerance);
-  if (!quantised || !d.comparable) return d;
-  const bool mean =
-      is_float(output.got.element_type()) && d.mismatches == 0 && d.mean <= d.limit + 4 * from_ours.mean;
-  grant(d, output.got, output.stored,
-        std::vector<double>(output.got.size(), mean ? kAnything : 4 * from_ours.max));
-  return d;
-}
+/// Rounding of f32 arithmetic, 16-bit floats and bf16 in noisy runs: what 16 orders of sums may change.
+constexpr double kNoise = 0x1p-16, kNoiseOfHalf = 0x1p-10, kNoiseOfBf16 = 0x1p-8;
+/// Differences of no interest: below this nothing has been decided in another way.
+constexpr double kOnlyRounded = 90, kPlausible = 20;  // dB
 
-/// `exact`: what the interpreter gives in f32.
-std::vector<OutputCheck> check_outputs(const Run& run, const std::vector<Tensor>& wanted,
-                                       const std::vector<Tensor>& exact) {
-  const bool bf16 = static_cast<bool>(run.before_bf16);
-  const bool quantised = bf16 || quantises(run.original);
-  const auto tolerance = run.half || bf16 ? kOfHalf : kOfKernels;
-  std::vector<OutputCheck> rows;
-  std::vector<Tensor> replayed;
-  const auto why_not = why_not_compared(run.original);
-  for (std::size_t i = 0; i < run.outputs.size(); ++i) {
-    const auto& output = run.outputs[i];
-    if (!why_not.at(i).empty()) {
-      rows.push_back({output.name, "interpreter", {}, why_not[i]});
-      continue;
+/// Whole outputs against the reference and against stored ones.
+class Outputs {
+ public:
+  /// `wanted`: what the interpreter gives on the model as it runs, `exact` in f32.
+  Outputs(const Run& run, const std::vector<Tensor>& wanted, const std::vector<Tensor>& exact)
+      : run_(run),
+        wanted_(wanted),
+        exact_(exact),
+        bf16_(run.before_bf16),
+        quantised_(bf16_ || quantises(run.original)),
+        tolerance_(run.half || bf16_ ? kOfHalf : kOfKernels),
+        chosen_(chosen_results(run.original)),
+        detections_(detection_results(run.original)) {}
+
+  std::vector<OutputCheck> check() {
+    const auto why_not = why_not_compared(run_.original);
+    for (std::size_t i = 0; i < run_.outputs.size(); ++i) {
+      if (!why_not.at(i).empty()) {
+        rows_.push_back({run_.outputs[i].name, "interpreter", {}, why_not[i]});
+        continue;
+      }
+      check_own(i);
+      if (run_.outputs[i].stored.valid()) check_stored(i);
     }
-    const auto d = difference(output.got, wanted.at(i), tolerance);
-    if (d.within || !d.comparable || !quantised) {
-      rows.push_back({output.name, bf16 ? "interpreter with bf16" : "interpreter", d});
-    } else {
-      if (replayed.empty()) replayed = replay(run.plans, run.inputs);
-      rows.push_back({output.name, "layers one by one", difference(output.got, replayed.at(i), Tolerance{})});
-    }
-    if (output.stored.valid())
-      rows.push_back({output.name, "stored output",
-                      from_stored(output, tolerance, quantised,
-                                  bf16 ? difference(output.got, exact.at(i), tolerance) : d)});
+    return std::move(rows_);
   }
-  return rows;
-}
+
+ private:
+  void check_own(std::size_t i) {
+    const auto& output = run_.outputs[i];
+    const auto d = difference(output.got, wanted_.at(i), tolerance_);
+    if (d.within || (!quantised_ && !chosen_.at(i))) {
+      rows_.push_back({output.name, bf16_ ? "interpreter with bf16" : "interpreter", d});
+      return;
+    }
+    if (replayed_.empty()) replayed_ = replay(run_.plans, run_.inputs);
+    rows_.push_back({output.name, "layers one by one", difference(output.got, replayed_.at(i), Tolerance{})});
+  }
+
+  void check_stored(std::size_t i) {
+    const auto& output = run_.outputs[i];
+    const bool own_is_right = rows_.back().ok();
+    const bool decides = quantised_ || chosen_.at(i);
+    const bool rows = detections_.at(i) && output.got.rank() == 4;
+    OutputCheck row{output.name, "stored output", difference(output.got, output.stored, tolerance_)};
+    row.agreement = agreement(output.got, output.stored, rows);
+    auto& a = *row.agreement;
+    const bool only_rounded = row.difference.within && a.snr >= (decides ? kOnlyRounded : kPlausible);
+    if (a.ok() && !only_rounded) {
+      if (decides || row.difference.within)
+        a = judge_stored(case_of(i, rows, own_is_right));
+      else
+        a.fault = to_string(row.difference);
+    }
+    row.difference.within = a.ok();
+    rows_.push_back(std::move(row));
+  }
+
+  StoredCase case_of(std::size_t i, bool rows, bool own_is_right) {
+    if (noise_.results.empty())
+      noise_ = run_with_noise(run_.original, run_.inputs,
+                              {.rounding = bf16_       ? kNoiseOfBf16
+                                           : run_.half ? kNoiseOfHalf
+                                                       : kNoise});
+    const auto& output = run_.outputs[i];
+    StoredCase c{.got = output.got, .stored = output.stored, .exact = exact_.at(i)};
+    for (const auto& results : noise_.results) c.samples.push_back(results.at(i));
+    if (own_is_right) c.samples.push_back(output.got);
+    c.step = noise_.steps.at(i);
+    c.tolerance = tolerance_.relative;
+    c.detections = rows;
+    return c;
+  }
+
+  const Run& run_;
+  const std::vector<Tensor>&wanted_, &exact_;
+  bool bf16_, quantised_;
+  Tolerance tolerance_;
+  std::vector<bool> chosen_, detections_;
+  std::vector<Tensor> replayed_;
+  NoisyRuns noise_;
+  std::vector<OutputCheck> rows_;
+};
 
 }  // namespace
 
@@ -209,12 +258,12 @@ Findings check_run(const Run& run, const std::function<void(double)>& progress) 
   Findings found;
   if (!run.before_bf16) {
     const auto wanted = check_parts(run, progress, found);
-    found.outputs = check_outputs(run, wanted, wanted);
+    found.outputs = Outputs(run, wanted, wanted).check();
     return found;
   }
   std::vector<Tensor> lowered;
   const auto exact = check_bf16_parts(run, progress, found, lowered);
-  found.outputs = check_outputs(run, lowered, exact);
+  found.outputs = Outputs(run, lowered, exact).check();
   for (std::size_t i = 0; i < run.outputs.size(); ++i)
     found.drifts.push_back({run.outputs[i].name, "f32", difference(run.outputs[i].got, exact.at(i))});
   return found;
