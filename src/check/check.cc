@@ -5,9 +5,9 @@
 #include <map>
 
 #include "check/choices.h"
-#include "check/noise.h"
 #include "check/replay.h"
 #include "check/rounding.h"
+#include "check/stored_outputs.h"
 #include "exec/single_step.h"
 #include "extension/custom_op.h"
 #include "interpreter/interpreter.h"
@@ -155,11 +155,6 @@ std::vector<Tensor> check_bf16_parts(const Run& run, const std::function<void(do
   return results;
 }
 
-/// Rounding of f32 arithmetic, 16-bit floats and bf16 in noisy runs: what 16 orders of sums may change.
-constexpr double kNoise = 0x1p-16, kNoiseOfHalf = 0x1p-10, kNoiseOfBf16 = 0x1p-8;
-/// Differences of no interest: below this nothing has been decided in another way.
-constexpr double kOnlyRounded = 90, kPlausible = 20;  // dB
-
 /// Whole outputs against the reference and against stored ones.
 class Outputs {
  public:
@@ -167,12 +162,11 @@ class Outputs {
   Outputs(const Run& run, const std::vector<Tensor>& wanted, const std::vector<Tensor>& exact)
       : run_(run),
         wanted_(wanted),
-        exact_(exact),
         bf16_(run.before_bf16),
         quantised_(bf16_ || quantises(run.original)),
         tolerance_(run.half || bf16_ ? kOfHalf : kOfKernels),
         chosen_(chosen_results(run.original)),
-        detections_(detection_results(run.original)) {}
+        stored_(run.original, run.inputs, exact, run.half, bf16_) {}
 
   std::vector<OutputCheck> check() {
     const auto why_not = why_not_compared(run_.original);
@@ -202,45 +196,19 @@ class Outputs {
   void check_stored(std::size_t i) {
     const auto& output = run_.outputs[i];
     const bool own_is_right = rows_.back().ok();
-    const bool decides = quantised_ || chosen_.at(i);
-    const bool rows = detections_.at(i) && output.got.rank() == 4;
     OutputCheck row{output.name, "stored output", difference(output.got, output.stored, tolerance_)};
-    row.agreement = agreement(output.got, output.stored, rows);
-    auto& a = *row.agreement;
-    const bool only_rounded = row.difference.within && a.snr >= (decides ? kOnlyRounded : kPlausible);
-    if (a.ok() && !only_rounded) {
-      if (decides || row.difference.within)
-        a = judge_stored(case_of(i, rows, own_is_right));
-      else
-        a.fault = to_string(row.difference);
-    }
-    row.difference.within = a.ok();
+    row.agreement = stored_.judge(i, output.got, output.stored, own_is_right);
+    row.difference.within = row.agreement->ok();
     rows_.push_back(std::move(row));
   }
 
-  StoredCase case_of(std::size_t i, bool rows, bool own_is_right) {
-    if (noise_.results.empty())
-      noise_ = run_with_noise(run_.original, run_.inputs,
-                              {.rounding = bf16_       ? kNoiseOfBf16
-                                           : run_.half ? kNoiseOfHalf
-                                                       : kNoise});
-    const auto& output = run_.outputs[i];
-    StoredCase c{.got = output.got, .stored = output.stored, .exact = exact_.at(i)};
-    for (const auto& results : noise_.results) c.samples.push_back(results.at(i));
-    if (own_is_right) c.samples.push_back(output.got);
-    c.step = noise_.steps.at(i);
-    c.tolerance = tolerance_.relative;
-    c.detections = rows;
-    return c;
-  }
-
   const Run& run_;
-  const std::vector<Tensor>&wanted_, &exact_;
+  const std::vector<Tensor>& wanted_;
   bool bf16_, quantised_;
   Tolerance tolerance_;
-  std::vector<bool> chosen_, detections_;
+  std::vector<bool> chosen_;
+  StoredOutputs stored_;
   std::vector<Tensor> replayed_;
-  NoisyRuns noise_;
   std::vector<OutputCheck> rows_;
 };
 

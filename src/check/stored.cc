@@ -19,10 +19,13 @@ constexpr double kMargin = 3;      // over what samples show
 constexpr double kMeanMargin = 4;  // means of few elements vary more
 /// Amplitudes of noise to signal: 7 dB, and what samples must stay below for that to hold.
 constexpr double kMostNoise = 0.447, kNoisyModel = 0.316;
-constexpr double kMostStep = 0.05;  // of the signal, by which all elements may be off where levels are coarse
-constexpr double kOfTensor = 2e-5;  // of the whole tensor's root mean square, for slices that are nearly 0
+/// Levels at the end of a model: by so much of the signal all elements may be off, which tables for softmax
+/// and sigmoid are, and one element in so many by a whole step.
+constexpr double kMostStep = 0.01, kOneIn = 100;
+constexpr double kOfTensor = 2e-5;   // of the whole tensor's root mean square, for slices that are nearly 0
 constexpr double kStillSeen = 1e-6;  // of the largest element: what is smaller may be 0 in 16-bit arithmetic
 constexpr std::size_t kMostClasses = 100000;
+constexpr double kSumOfProbabilities = 0.1;  // from 1: quantised ones add up to no more than nearly that
 
 using Numbers = std::vector<double>;
 
@@ -100,18 +103,25 @@ std::size_t not_finite_in_one(const Pairs& p) {
   return out;
 }
 
-/// The axis of classes: the last one that is longer than 1, where rows of it are scores.
-std::optional<std::size_t> axis_of_classes(const Dims& shape) {
+/// The axis of classes: the last one that is longer than 1, where rows of it are scores. Of a matrix with one
+/// row any numbers may be scores; of other shapes rows of probabilities are.
+std::optional<std::size_t> axis_of_classes(const Pairs& p) {
   std::optional<std::size_t> axis;
-  for (std::size_t i = 0; i < shape.size(); ++i)
-    if (shape[i] > 1) axis = i;
-  if (!axis || static_cast<std::size_t>(shape[*axis]) > kMostClasses) return std::nullopt;
-  const auto classes = static_cast<std::size_t>(shape[*axis]);
-  std::size_t rows = 1;
-  for (std::size_t i = 0; i < *axis; ++i) rows *= static_cast<std::size_t>(shape[i]);
-  // One row, or a batch or a sequence of long ones; what has more axes is a map.
-  const auto axes = std::count_if(shape.begin(), shape.end(), [](auto d) { return d > 1; });
-  if (classes < 2 || axes > 2 || (rows > 1 && classes < 10)) return std::nullopt;
+  std::size_t before = 1;
+  for (std::size_t i = 0; i < p.shape.size(); ++i)
+    if (p.shape[i] > 1) axis = i;
+  if (!axis || static_cast<std::size_t>(p.shape[*axis]) > kMostClasses) return std::nullopt;
+  for (std::size_t i = 0; i < *axis; ++i) before *= static_cast<std::size_t>(p.shape[i]);
+  const auto classes = static_cast<std::size_t>(p.shape[*axis]);
+  if (p.shape.size() <= 2 && before == 1) return axis;
+  for (std::size_t r = 0; r < before; ++r) {
+    double sum = 0;
+    for (std::size_t i = r * classes; i < (r + 1) * classes; ++i) {
+      if (!(p.a[i] >= 0)) return std::nullopt;
+      sum += p.a[i];
+    }
+    if (!(std::fabs(sum - 1) < kSumOfProbabilities)) return std::nullopt;
+  }
   return axis;
 }
 
@@ -126,7 +136,7 @@ std::vector<std::size_t> best(const double* row, std::size_t size, std::size_t c
 }
 
 std::optional<Ranking> ranking_of(const Pairs& p) {
-  const auto axis = axis_of_classes(p.shape);
+  const auto axis = axis_of_classes(p);
   if (!axis || std::any_of(p.a.begin(), p.a.end(), [](double v) { return std::isnan(v); }) ||
       std::any_of(p.b.begin(), p.b.end(), [](double v) { return std::isnan(v); }))
     return std::nullopt;
@@ -237,7 +247,7 @@ class Judge {
         out_(measured(pairs_, c.detections)),
         noise_(noise_of(c, pairs_.shape)),
         signal_(std::max(rms_of(pairs_.a), rms_of(pairs_.b))),
-        all_step_(std::min(c.step, kMostStep * signal_)) {}
+        all_step_(step_of_all(c.step, signal_, off_.size())) {}
 
   Agreement result() && {
     const double most = most_noise();
@@ -257,6 +267,10 @@ class Judge {
   }
 
  private:
+  static double step_of_all(double step, double signal, std::size_t size) {
+    const auto n = static_cast<double>(std::max<std::size_t>(size, 1));
+    return std::max(std::min(step, kMostStep * signal), step * std::sqrt(std::max(1.0, n / kOneIn) / n));
+  }
   double c_step() const { return case_.step * 1.01; }
 
   double most_noise() const {
