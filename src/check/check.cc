@@ -4,8 +4,10 @@
 #include <limits>
 #include <map>
 
+#include "check/choices.h"
 #include "check/replay.h"
 #include "check/rounding.h"
+#include "check/stored_outputs.h"
 #include "exec/single_step.h"
 #include "extension/custom_op.h"
 #include "interpreter/interpreter.h"
@@ -153,47 +155,62 @@ std::vector<Tensor> check_bf16_parts(const Run& run, const std::function<void(do
   return results;
 }
 
-/// `from_ours`: of the same output from the interpreter's.
-Difference from_stored(const Output& output, const Tolerance& tolerance, bool quantised,
-                       const Difference& from_ours) {
-  auto d = difference(output.got, output.stored, tolerance);
-  if (!quantised || !d.comparable) return d;
-  const bool mean =
-      is_float(output.got.element_type()) && d.mismatches == 0 && d.mean <= d.limit + 4 * from_ours.mean;
-  grant(d, output.got, output.stored,
-        std::vector<double>(output.got.size(), mean ? kAnything : 4 * from_ours.max));
-  return d;
-}
+/// Whole outputs against the reference and against stored ones.
+class Outputs {
+ public:
+  /// `wanted`: what the interpreter gives on the model as it runs, `exact` in f32.
+  Outputs(const Run& run, const std::vector<Tensor>& wanted, const std::vector<Tensor>& exact)
+      : run_(run),
+        wanted_(wanted),
+        bf16_(run.before_bf16),
+        quantised_(bf16_ || quantises(run.original)),
+        tolerance_(run.half || bf16_ ? kOfHalf : kOfKernels),
+        chosen_(chosen_results(run.original)),
+        stored_(run.original, run.inputs, exact, run.half, bf16_) {}
 
-/// `exact`: what the interpreter gives in f32.
-std::vector<OutputCheck> check_outputs(const Run& run, const std::vector<Tensor>& wanted,
-                                       const std::vector<Tensor>& exact) {
-  const bool bf16 = static_cast<bool>(run.before_bf16);
-  const bool quantised = bf16 || quantises(run.original);
-  const auto tolerance = run.half || bf16 ? kOfHalf : kOfKernels;
-  std::vector<OutputCheck> rows;
-  std::vector<Tensor> replayed;
-  const auto why_not = why_not_compared(run.original);
-  for (std::size_t i = 0; i < run.outputs.size(); ++i) {
-    const auto& output = run.outputs[i];
-    if (!why_not.at(i).empty()) {
-      rows.push_back({output.name, "interpreter", {}, why_not[i]});
-      continue;
+  std::vector<OutputCheck> check() {
+    const auto why_not = why_not_compared(run_.original);
+    for (std::size_t i = 0; i < run_.outputs.size(); ++i) {
+      if (!why_not.at(i).empty()) {
+        rows_.push_back({run_.outputs[i].name, "interpreter", {}, why_not[i]});
+        continue;
+      }
+      check_own(i);
+      if (run_.outputs[i].stored.valid()) check_stored(i);
     }
-    const auto d = difference(output.got, wanted.at(i), tolerance);
-    if (d.within || !d.comparable || !quantised) {
-      rows.push_back({output.name, bf16 ? "interpreter with bf16" : "interpreter", d});
-    } else {
-      if (replayed.empty()) replayed = replay(run.plans, run.inputs);
-      rows.push_back({output.name, "layers one by one", difference(output.got, replayed.at(i), Tolerance{})});
-    }
-    if (output.stored.valid())
-      rows.push_back({output.name, "stored output",
-                      from_stored(output, tolerance, quantised,
-                                  bf16 ? difference(output.got, exact.at(i), tolerance) : d)});
+    return std::move(rows_);
   }
-  return rows;
-}
+
+ private:
+  void check_own(std::size_t i) {
+    const auto& output = run_.outputs[i];
+    const auto d = difference(output.got, wanted_.at(i), tolerance_);
+    if (d.within || (!quantised_ && !chosen_.at(i))) {
+      rows_.push_back({output.name, bf16_ ? "interpreter with bf16" : "interpreter", d});
+      return;
+    }
+    if (replayed_.empty()) replayed_ = replay(run_.plans, run_.inputs);
+    rows_.push_back({output.name, "layers one by one", difference(output.got, replayed_.at(i), Tolerance{})});
+  }
+
+  void check_stored(std::size_t i) {
+    const auto& output = run_.outputs[i];
+    const bool own_is_right = rows_.back().ok();
+    OutputCheck row{output.name, "stored output", difference(output.got, output.stored, tolerance_)};
+    row.agreement = stored_.judge(i, output.got, output.stored, own_is_right);
+    row.difference.within = row.agreement->ok();
+    rows_.push_back(std::move(row));
+  }
+
+  const Run& run_;
+  const std::vector<Tensor>& wanted_;
+  bool bf16_, quantised_;
+  Tolerance tolerance_;
+  std::vector<bool> chosen_;
+  StoredOutputs stored_;
+  std::vector<Tensor> replayed_;
+  std::vector<OutputCheck> rows_;
+};
 
 }  // namespace
 
@@ -209,12 +226,12 @@ Findings check_run(const Run& run, const std::function<void(double)>& progress) 
   Findings found;
   if (!run.before_bf16) {
     const auto wanted = check_parts(run, progress, found);
-    found.outputs = check_outputs(run, wanted, wanted);
+    found.outputs = Outputs(run, wanted, wanted).check();
     return found;
   }
   std::vector<Tensor> lowered;
   const auto exact = check_bf16_parts(run, progress, found, lowered);
-  found.outputs = check_outputs(run, lowered, exact);
+  found.outputs = Outputs(run, lowered, exact).check();
   for (std::size_t i = 0; i < run.outputs.size(); ++i)
     found.drifts.push_back({run.outputs[i].name, "f32", difference(run.outputs[i].got, exact.at(i))});
   return found;

@@ -2,6 +2,7 @@
 /// A run against the reference interpreter: rewriting, kernels and whole outputs.
 #include "check/bisect.h"
 #include "check/judge.h"
+#include "check/stored.h"
 
 namespace lamina::check {
 
@@ -35,14 +36,14 @@ struct LayerCheck {
   bool ok() const { return difference.within; }
 };
 
-/// A whole output. Where a model rounds to levels, one rounding may change all that follows: then the layers,
-/// one by one on what the layers before gave, must make the very same. Stored outputs come from elsewhere and
-/// are judged in the mean, which may be four times as far off as from the interpreter's. `note`: why it is
-/// not compared, as it depends on a custom layer that is not pure; or empty.
+/// A whole output. Where a model rounds to levels or chooses by scores, one rounding may change all that
+/// follows: then the layers, one by one on what the layers before gave, must make the very same.
 struct OutputCheck {
   std::string name, against;
   Difference difference;
-  std::string note = {};
+  std::string note = {};  ///< why it is not compared: it depends on a custom layer that is not pure; or empty
+  /// Of a stored output, which is judged by check/stored.h.
+  std::optional<Agreement> agreement = {};
   bool ok() const { return difference.within; }
 };
 

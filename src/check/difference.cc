@@ -84,7 +84,9 @@ void grant(Difference& d, const Tensor& got, const Tensor& wanted, const std::ve
 std::string to_string(const Difference& d) {
   if (!d.comparable) return "other shape or type";
   if (d.within && d.undecided)
-    return fmt::format("max {:.3g}, {} values off by what roundings decide", d.max, d.undecided);
+    return fmt::format(
+        "largest difference {:.3g}; {} values beyond the limit of {:.3g}, each explained by rounding", d.max,
+        d.undecided, d.limit);
   if (d.limit == 0 && d.within) return "the same";
   if (d.limit == 0)
     return fmt::format("{} differ, by at most {:.3g}",

@@ -1,5 +1,6 @@
 /// lamina check: rewriting, kernels and whole outputs against the reference interpreter.
 #include <algorithm>
+#include <cmath>
 #include <nlohmann/json.hpp>
 #include <set>
 
@@ -47,6 +48,24 @@ nlohmann::json to_json(const check::Difference& d) {
           {"undecided", d.undecided}};
 }
 
+/// JSON has no infinity: null where both are the same.
+nlohmann::json number(double x) { return std::isfinite(x) ? nlohmann::json(x) : nlohmann::json(); }
+
+nlohmann::json to_json(const check::Agreement& a) {
+  nlohmann::json j{{"snr_db", number(a.snr)},
+                   {"wanted_snr_db", number(a.wanted_snr)},
+                   {"cosine", number(a.cosine)},
+                   {"largest_error", a.largest},
+                   {"allowed_error", a.allowed},
+                   {"at", a.where},
+                   {"mismatches", a.mismatches},
+                   {"count", a.count},
+                   {"fault", a.fault}};
+  if (a.ranking)
+    j["ranking"] = {{"rows", a.ranking->rows}, {"top1", a.ranking->top1}, {"top5", a.ranking->top5}};
+  return j;
+}
+
 const char* word(bool ok) { return ok ? "ok  " : "FAIL"; }
 
 nlohmann::json report_values(const CheckOptions& o, const std::vector<check::ValueCheck>& values) {
@@ -81,11 +100,12 @@ nlohmann::json report_outputs(const CheckOptions& o, const std::vector<check::Ou
   for (const auto& r : outputs) {
     if (r.note.empty())
       o.common.say("{}  output {} against the {}: {}", word(r.ok()), r.name, r.against,
-                   to_string(r.difference));
+                   r.agreement ? to_string(*r.agreement) : to_string(r.difference));
     else
       o.common.say("none  output {}: {}", r.name, r.note);
     auto row = to_json(r.difference);
     row["name"] = r.name, row["against"] = r.against, row["note"] = r.note;
+    if (r.agreement) row["agreement"] = to_json(*r.agreement);
     list.push_back(std::move(row));
   }
   return list;

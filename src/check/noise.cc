@@ -1,0 +1,154 @@
+#include "check/noise.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/element_types.h"
+#include "base/error.h"
+#include "base/random.h"
+#include "ops/elementwise.h"
+#include "ops/eval.h"
+#include "ops/quantization.h"
+#include "ops/reduction.h"
+#include "ops/shaping.h"
+
+namespace lamina::check {
+namespace {
+
+/// A value of the graph, whether it depends on the numbers in the inputs (not only on shapes), and the
+/// distance of its levels.
+struct Value {
+  Tensor tensor;
+  bool varies = false;
+  double step = 0;
+};
+
+double largest_of(const Tensor& t) {
+  double out = 0;
+  for (const double v : to_doubles(t.to_aligned()))
+    if (std::isfinite(v)) out = std::max(out, std::fabs(v));
+  return out;
+}
+
+/// Nothing is rounded by these: elements of operands, other places, levels, yes and no.
+bool is_exact(const Op& op) {
+  return op.has(Trait::selects | Trait::moves | Trait::reads_part | Trait::levels | Trait::control_flow) ||
+         op.is<ShapeOf>();
+}
+
+/// The distance of the levels that a FakeQuantize gives.
+double step_of(const FakeQuantize& op, const Tensor& low, const Tensor& high) {
+  const auto a = to_doubles(low.to_aligned()), b = to_doubles(high.to_aligned());
+  double most = 0;
+  for (std::size_t i = 0; i < std::max(a.size(), b.size()) && !a.empty() && !b.empty(); ++i)
+    most = std::max(most, std::fabs(b[std::min(i, b.size() - 1)] - a[std::min(i, a.size() - 1)]));
+  return most / static_cast<double>(std::max<std::int64_t>(op.levels - 1, 1));
+}
+
+class NoisyRun {
+ public:
+  NoisyRun(double rounding, std::uint64_t seed) : rounding_(rounding), random_(seed) {}
+
+  std::vector<Value> run(const Graph& graph, const std::vector<Tensor>& inputs) {
+    std::vector<Value> values(graph.value_slots());
+    std::vector<std::size_t> readers(graph.value_slots(), 0);
+    for (std::uint32_t v = 0; v < values.size(); ++v) {
+      readers[v] = graph.value({v}).uses.size();
+      if (const auto* constant = graph.constant({v})) values[v].tensor = *constant;
+    }
+    for (const auto& r : graph.results()) ++readers[r.value.index];
+    for (std::size_t i = 0; i < inputs.size(); ++i) values[graph.inputs()[i].index] = {inputs[i], true, 0};
+    for (const auto id : graph.order()) {
+      const Node& node = graph.node(id);
+      std::vector<Value> in;
+      for (const auto v : node.inputs) in.push_back(v.valid() ? values[v.index] : Value{});
+      auto out = evaluate(node, in);
+      for (std::size_t i = 0; i < node.outputs.size(); ++i)
+        if (readers[node.outputs[i].index] != 0) values[node.outputs[i].index] = std::move(out[i]);
+      for (const auto v : node.inputs)
+        if (v.valid() && --readers[v.index] == 0) values[v.index] = {};
+    }
+    std::vector<Value> results;
+    for (const auto& r : graph.results()) results.push_back(values[r.value.index]);
+    return results;
+  }
+
+ private:
+  std::vector<Value> evaluate(const Node& node, const std::vector<Value>& in) {
+    std::vector<Tensor> tensors;
+    bool varies = node.op.has(Trait::impure);
+    for (const auto& x : in) {
+      tensors.push_back(x.tensor);
+      varies |= x.varies;
+    }
+    varies &= !node.op.is<ShapeOf>();
+    auto made = evaluate_node(node, tensors, [&](const Graph& body, const std::vector<Tensor>& parameters) {
+      std::vector<Tensor> out;
+      for (auto& value : run(body, parameters)) out.push_back(std::move(value.tensor));
+      return out;
+    });
+    const double step = varies ? levels_of(node, in) : 0;
+    std::vector<Value> out;
+    for (auto& t : made) {
+      if (varies && !is_exact(node.op)) t = moved(std::move(t), node.op);
+      out.push_back({std::move(t), varies, step});
+    }
+    return out;
+  }
+
+  static double levels_of(const Node& node, const std::vector<Value>& in) {
+    const Op& op = node.op;
+    if (const auto* q = op.as<FakeQuantize>()) return step_of(*q, in.at(3).tensor, in.at(4).tensor);
+    if (op.has(Trait::levels)) return 1;
+    double most = 0;
+    for (const auto& x : in) most = std::max(most, x.step);
+    if (is_exact(op) || op.is<Convert>()) return most;
+    const bool one_varies = std::count_if(in.begin(), in.end(), [](auto& x) { return x.varies; }) == 1;
+    if (most == 0 || !one_varies) return 0;
+    if (op.is<Dequantize>()) return most * largest_of(in.at(1).tensor);
+    if (op.is<Multiply>()) return most * largest_of(in.at(in[0].varies ? 1 : 0).tensor);
+    return op.is<Add>() || op.is<Subtract>() ? most : 0;
+  }
+
+  Tensor moved(Tensor t, const Op& op) {
+    if (!t.valid() || !is_float(t.element_type()) || t.size() == 0) return t;
+    auto values = to_doubles(t.to_aligned());
+    double base = 0;
+    if (!op.has(Trait::elementwise) && !op.is<Softmax>()) {
+      std::size_t count = 0;
+      for (const double v : values)
+        if (std::isfinite(v)) base += v * v, ++count;
+      base = count ? std::sqrt(base / static_cast<double>(count)) : 0;
+    }
+    for (auto& v : values) {
+      if (!std::isfinite(v) || v == std::nearbyint(v)) continue;
+      v += random_.uniform() * rounding_ * std::max(std::fabs(v), base);
+    }
+    return from_doubles(t.element_type(), t.shape(), values);
+  }
+
+  double rounding_;
+  SplitMix random_;
+};
+
+}  // namespace
+
+NoisyRuns run_with_noise(const Graph& graph, const std::vector<Tensor>& inputs, const NoiseOptions& options) {
+  NoisyRuns out;
+  out.steps.resize(graph.results().size(), 0);
+  for (int k = 0; k < options.runs; ++k) {
+    std::vector<Tensor> results(graph.results().size());
+    try {
+      auto values = NoisyRun(options.rounding, static_cast<std::uint64_t>(k) + 1).run(graph, inputs);
+      for (std::size_t r = 0; r < values.size(); ++r) {
+        results[r] = std::move(values[r].tensor);
+        out.steps[r] = std::max(out.steps[r], values[r].step);
+      }
+    } catch (const Error&) {  // a choice led to an index or a size that another node does not take
+    }
+    out.results.push_back(std::move(results));
+  }
+  return out;
+}
+
+}  // namespace lamina::check

@@ -1,0 +1,406 @@
+#include "check/stored.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+
+#include "base/element_types.h"
+#include "check/detections.h"
+#include "ops/eval.h"
+
+namespace lamina::check {
+namespace {
+
+constexpr double kMargin = 3;      // over what samples show
+constexpr double kMeanMargin = 4;  // means of few elements vary more
+/// Amplitudes of noise to signal: 7 dB, and what samples must stay below for that to hold.
+constexpr double kMostNoise = 0.447, kNoisyModel = 0.316;
+/// Levels at the end of a model: by so much of the signal all elements may be off, which tables for softmax
+/// and sigmoid are, and one element in so many by a whole step.
+constexpr double kMostStep = 0.01, kOneIn = 100;
+constexpr double kOfTensor = 2e-5;   // of the whole tensor's root mean square, for slices that are nearly 0
+constexpr double kStillSeen = 1e-6;  // of the largest element: what is smaller may be 0 in 16-bit arithmetic
+constexpr std::size_t kMostClasses = 100000;
+constexpr double kSumOfProbabilities = 0.1;  // from 1: quantised ones add up to no more than nearly that
+
+using Numbers = std::vector<double>;
+
+bool both_finite(double a, double b) { return std::isfinite(a) && std::isfinite(b); }
+bool same_number(double a, double b) { return a == b || (std::isnan(a) && std::isnan(b)); }
+
+double decibel(double noise, double signal) {
+  if (noise == 0) return std::numeric_limits<double>::infinity();
+  return signal == 0 ? -std::numeric_limits<double>::infinity() : 20 * std::log10(signal / noise);
+}
+
+/// Two tensors' numbers, element by element. Rows of a detector are paired first.
+struct Pairs {
+  Numbers a, b;
+  Dims shape;
+};
+
+Pairs pairs_of(const Tensor& a, const Tensor& b, bool detections) {
+  if (!detections) return {to_doubles(a.to_aligned()), to_doubles(b.to_aligned()), a.shape()};
+  Pairs out;
+  pair_detections(a, b, out.a, out.b);
+  out.shape = {static_cast<std::int64_t>(out.a.size())};
+  return out;
+}
+
+/// Root mean squares of slices along one axis.
+struct Slices {
+  std::size_t length = 0;
+  Numbers rms;
+};
+
+Slices slices_along(const Numbers& values, const Dims& shape, std::size_t axis) {
+  const auto size = static_cast<std::size_t>(shape[axis]);
+  std::size_t inner = 1;
+  for (std::size_t i = axis + 1; i < shape.size(); ++i) inner *= static_cast<std::size_t>(shape[i]);
+  Slices out{values.size() / size, Numbers(size, 0)};
+  for (std::size_t i = 0; i < values.size(); ++i)
+    if (std::isfinite(values[i])) out.rms[i / inner % size] += values[i] * values[i];
+  for (auto& v : out.rms) v = std::sqrt(v / static_cast<double>(out.length));
+  return out;
+}
+
+double rms_of(const Numbers& values) {
+  double sum = 0;
+  for (const double v : values)
+    if (std::isfinite(v)) sum += v * v;
+  return values.empty() ? 0 : std::sqrt(sum / static_cast<double>(values.size()));
+}
+
+double largest_of(const Numbers& values) {
+  double out = 0;
+  for (const double v : values)
+    if (std::isfinite(v)) out = std::max(out, std::fabs(v));
+  return out;
+}
+
+double mean_of(const Numbers& values) {
+  double sum = 0;
+  for (const double v : values)
+    if (std::isfinite(v)) sum += v;
+  return values.empty() ? 0 : sum / static_cast<double>(values.size());
+}
+
+Numbers differences(const Pairs& p) {
+  Numbers out(p.a.size());
+  for (std::size_t i = 0; i < out.size(); ++i) out[i] = both_finite(p.a[i], p.b[i]) ? p.a[i] - p.b[i] : 0;
+  return out;
+}
+
+/// Numbers that are not finite, or another such number, on one side only.
+std::size_t not_finite_in_one(const Pairs& p) {
+  std::size_t out = 0;
+  for (std::size_t i = 0; i < p.a.size(); ++i)
+    out += !both_finite(p.a[i], p.b[i]) && !same_number(p.a[i], p.b[i]);
+  return out;
+}
+
+/// The axis of classes: the last one that is longer than 1, where rows of it are scores. Of a matrix with one
+/// row any numbers may be scores; of other shapes rows of probabilities are.
+std::optional<std::size_t> axis_of_classes(const Pairs& p) {
+  std::optional<std::size_t> axis;
+  std::size_t before = 1;
+  for (std::size_t i = 0; i < p.shape.size(); ++i)
+    if (p.shape[i] > 1) axis = i;
+  if (!axis || static_cast<std::size_t>(p.shape[*axis]) > kMostClasses) return std::nullopt;
+  for (std::size_t i = 0; i < *axis; ++i) before *= static_cast<std::size_t>(p.shape[i]);
+  const auto classes = static_cast<std::size_t>(p.shape[*axis]);
+  if (p.shape.size() <= 2 && before == 1) return axis;
+  for (std::size_t r = 0; r < before; ++r) {
+    double sum = 0;
+    for (std::size_t i = r * classes; i < (r + 1) * classes; ++i) {
+      if (!(p.a[i] >= 0)) return std::nullopt;
+      sum += p.a[i];
+    }
+    if (!(std::fabs(sum - 1) < kSumOfProbabilities)) return std::nullopt;
+  }
+  return axis;
+}
+
+std::vector<std::size_t> best(const double* row, std::size_t size, std::size_t count) {
+  std::vector<std::size_t> order(size);
+  std::iota(order.begin(), order.end(), 0u);
+  count = std::min(count, size);
+  std::partial_sort(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(count), order.end(),
+                    [&](std::size_t a, std::size_t b) { return row[a] != row[b] ? row[a] > row[b] : a < b; });
+  order.resize(count);
+  return order;
+}
+
+std::optional<Ranking> ranking_of(const Pairs& p) {
+  const auto axis = axis_of_classes(p);
+  if (!axis || std::any_of(p.a.begin(), p.a.end(), [](double v) { return std::isnan(v); }) ||
+      std::any_of(p.b.begin(), p.b.end(), [](double v) { return std::isnan(v); }))
+    return std::nullopt;
+  const auto classes = static_cast<std::size_t>(p.shape[*axis]);
+  Ranking out;
+  out.rows = p.a.size() / classes;
+  for (std::size_t r = 0; r < out.rows; ++r) {
+    const auto a = best(p.a.data() + r * classes, classes, 5), b = best(p.b.data() + r * classes, classes, 5);
+    out.top1 += a[0] == b[0];
+    const auto has = [](const auto& list, std::size_t v) {
+      return std::find(list.begin(), list.end(), v) != list.end();
+    };
+    out.top5 += has(b, a[0]) && has(a, b[0]);
+  }
+  return out;
+}
+
+Dims place_of(std::size_t index, const Dims& shape) {
+  Dims out(shape.size(), 0);
+  for (std::size_t i = shape.size(); i-- > 0;) {
+    out[i] = static_cast<std::int64_t>(index % static_cast<std::size_t>(shape[i]));
+    index /= static_cast<std::size_t>(shape[i]);
+  }
+  return out;
+}
+
+Agreement measured(const Pairs& p, bool detections) {
+  Agreement out;
+  const auto d = differences(p);
+  out.count = d.size();
+  out.snr = decibel(rms_of(d), rms_of(p.b));
+  double ab = 0, aa = 0, bb = 0;
+  std::size_t where = 0;
+  for (std::size_t i = 0; i < d.size(); ++i) {
+    if (std::fabs(d[i]) > out.largest) out.largest = std::fabs(d[i]), where = i;
+    if (!both_finite(p.a[i], p.b[i])) continue;
+    ab += p.a[i] * p.b[i], aa += p.a[i] * p.a[i], bb += p.b[i] * p.b[i];
+  }
+  out.cosine = aa == bb && aa == 0 ? 1 : aa * bb > 0 ? ab / std::sqrt(aa) / std::sqrt(bb) : 0;
+  if (!detections && !d.empty()) out.where = place_of(where, p.shape);
+  if (!detections) out.ranking = ranking_of(p);
+  return out;
+}
+
+std::string shape_of(const Tensor& t) { return fmt::format("[{}]", fmt::join(t.shape(), ",")); }
+
+std::string why_not_comparable(const Tensor& got, const Tensor& stored) {
+  if (!got.valid() || !stored.valid()) return "there is no such output";
+  if (got.shape() != stored.shape())
+    return fmt::format("its shape is {}, stored is {}", shape_of(got), shape_of(stored));
+  if (is_float(got.element_type()) != is_float(stored.element_type()))
+    return fmt::format("its element type is {}, stored is {}", name_of(got.element_type()),
+                       name_of(stored.element_type()));
+  return {};
+}
+
+bool is_like(const Tensor& a, const Tensor& b, bool detections) {
+  return a.valid() && b.valid() && (detections || a.shape() == b.shape());
+}
+
+std::size_t count_mismatches(const Tensor& a, const Tensor& b) {
+  std::size_t out = 0;
+  with_number_type(a.element_type(), [&]<class T>() {
+    const auto x = to_numbers<T>(a.to_aligned()), y = to_numbers<T>(b.to_aligned());
+    for (std::size_t i = 0; i < x.size(); ++i) out += !(x[i] == y[i]);
+  });
+  return out;
+}
+
+/// What samples show of the noise that the model's own roundings make.
+struct Noise {
+  double rms = 0, largest = 0, mean = 0;
+  std::size_t not_finite = 0;
+  std::vector<Slices> slices;  ///< by axis
+};
+
+Noise noise_of(const StoredCase& c, const Dims& shape) {
+  Noise out;
+  for (const auto& sample : c.samples) {
+    if (!is_like(sample, c.exact, c.detections)) continue;
+    const auto p = pairs_of(sample, c.exact, c.detections);
+    const auto d = differences(p);
+    out.rms = std::max(out.rms, rms_of(d));
+    out.largest = std::max(out.largest, largest_of(d));
+    out.mean = std::max(out.mean, std::fabs(mean_of(d)));
+    out.not_finite = std::max(out.not_finite, not_finite_in_one(p));
+    if (c.detections) continue;
+    out.slices.resize(shape.size());
+    for (std::size_t axis = 0; axis < shape.size(); ++axis) {
+      if (shape[axis] < 2) continue;
+      auto s = slices_along(d, shape, axis);
+      auto& most = out.slices[axis];
+      if (most.rms.empty())
+        most = std::move(s);
+      else
+        for (std::size_t i = 0; i < s.rms.size(); ++i) most.rms[i] = std::max(most.rms[i], s.rms[i]);
+    }
+  }
+  return out;
+}
+
+class Judge {
+ public:
+  explicit Judge(const StoredCase& c)
+      : case_(c),
+        pairs_(pairs_of(c.got, c.stored, c.detections)),
+        off_(differences(pairs_)),
+        out_(measured(pairs_, c.detections)),
+        noise_(noise_of(c, pairs_.shape)),
+        signal_(std::max(rms_of(pairs_.a), rms_of(pairs_.b))),
+        all_step_(step_of_all(c.step, signal_, off_.size())) {}
+
+  Agreement result() && {
+    const double most = most_noise();
+    out_.wanted_snr = decibel(most, signal_);
+    out_.allowed = kMargin * noise_.largest + c_step() + case_.tolerance * largest_of(pairs_.a);
+    if (const auto n = not_finite_in_one(pairs_); n > 3 * noise_.not_finite)
+      out_.fault = fmt::format("{} values are infinite or not a number on one side only", n);
+    else if (rms_of(off_) > most)
+      out_.fault = whole_fault();
+    else if (out_.largest > out_.allowed)
+      out_.fault = "one value is further off than roundings explain";
+    else if (const auto m = mean_of(off_); std::fabs(m) > most_mean(most))
+      out_.fault = fmt::format("all values are off by {:.3g} on average", -m);
+    else if (!case_.detections)
+      judge_slices();
+    return std::move(out_);
+  }
+
+ private:
+  static double step_of_all(double step, double signal, std::size_t size) {
+    const auto n = static_cast<double>(std::max<std::size_t>(size, 1));
+    return std::max(std::min(step, kMostStep * signal), step * std::sqrt(std::max(1.0, n / kOneIn) / n));
+  }
+  double c_step() const { return case_.step * 1.01; }
+
+  double most_noise() const {
+    const double most = std::hypot(kMargin * noise_.rms, all_step_) + case_.tolerance * signal_;
+    const double cap = noise_.rms > kNoisyModel * signal_ ? 1.5 * noise_.rms : kMostNoise * signal_;
+    return std::min(most, cap);
+  }
+
+  double most_mean(double most) const {
+    const auto n = static_cast<double>(std::max<std::size_t>(off_.size(), 1));
+    return kMeanMargin * noise_.mean + 2 * most / std::sqrt(n) + all_step_ + case_.tolerance * signal_;
+  }
+
+  /// In words where the stored numbers are ours times something.
+  std::string whole_fault() const {
+    double ab = 0, aa = 0;
+    for (std::size_t i = 0; i < pairs_.a.size(); ++i)
+      if (both_finite(pairs_.a[i], pairs_.b[i]))
+        ab += pairs_.a[i] * pairs_.b[i], aa += pairs_.a[i] * pairs_.a[i];
+    if (const double gain = aa > 0 ? ab / aa : 0; std::fabs(out_.cosine) > 0.99 && std::fabs(gain - 1) > 0.05)
+      return fmt::format("the stored values are {:.3g} times these", gain);
+    return "they differ more than roundings explain";
+  }
+
+  void judge_slices() {
+    const auto& shape = pairs_.shape;
+    for (std::size_t axis = 0; axis < shape.size() && out_.fault.empty(); ++axis) {
+      if (shape[axis] < 2) continue;
+      const auto off = slices_along(off_, shape, axis), ours = slices_along(pairs_.a, shape, axis),
+                 theirs = slices_along(pairs_.b, shape, axis);
+      for (std::size_t i = 0; i < off.rms.size() && out_.fault.empty(); ++i)
+        if (off.rms[i] > most_of_slice(axis, i, off.length, ours.rms[i]) ||
+            is_missing(axis, i, ours.rms[i], theirs.rms[i]))
+          out_.fault =
+              fmt::format("{} of axis {} {}", i, axis,
+                          theirs.rms[i] == 0 && ours.rms[i] > 0 ? "is 0 throughout in the stored output"
+                                                                : "differs more than roundings explain");
+    }
+  }
+
+  double own_noise(std::size_t axis, std::size_t i) const {
+    return axis < noise_.slices.size() && !noise_.slices[axis].rms.empty() ? noise_.slices[axis].rms[i] : 0;
+  }
+
+  /// Three times what samples show there; but one element alone may be as far off as any was.
+  double most_of_slice(std::size_t axis, std::size_t i, std::size_t length, double signal) const {
+    const double own = kMargin * own_noise(axis, i),
+                 one = 2 * noise_.largest / std::sqrt(static_cast<double>(length));
+    return std::hypot(own, one, c_step()) + case_.tolerance * signal + kOfTensor * signal_;
+  }
+
+  /// A slice of zeros where roundings never make any.
+  bool is_missing(std::size_t axis, std::size_t i, double ours, double theirs) const {
+    return theirs == 0 && !case_.samples.empty() && ours > kStillSeen * largest_of(pairs_.a) &&
+           ours > 2 * case_.step && 4 * own_noise(axis, i) < ours;
+  }
+
+  const StoredCase& case_;
+  Pairs pairs_;
+  Numbers off_;
+  Agreement out_;
+  Noise noise_;
+  double signal_, all_step_;
+};
+
+Agreement judge_integers(const StoredCase& c) {
+  auto out = agreement(c.got, c.stored);
+  std::size_t seen = 0;
+  for (const auto& sample : c.samples)
+    if (is_like(sample, c.exact, false)) seen = std::max(seen, count_mismatches(sample, c.exact));
+  if (out.mismatches > std::min(3 * seen, out.count / 2 + 1))
+    out.fault = fmt::format("more differ than roundings explain ({} or fewer are right)",
+                            std::min(3 * seen, out.count / 2 + 1));
+  return out;
+}
+
+}  // namespace
+
+Agreement agreement(const Tensor& got, const Tensor& stored, bool detections) {
+  Agreement out;
+  out.fault = why_not_comparable(got, stored);
+  if (!out.ok()) return out;
+  if (is_float(got.element_type())) return measured(pairs_of(got, stored, detections), detections);
+  out = measured(pairs_of(got, stored, false), false);
+  out.integers = true;
+  out.ranking.reset();
+  out.mismatches = count_mismatches(got, stored);
+  return out;
+}
+
+Agreement judge_stored(const StoredCase& c) {
+  auto out = agreement(c.got, c.stored, c.detections);
+  if (!out.ok()) return out;
+  if (out.integers && c.step == 0) return judge_integers(c);
+  const bool integers = out.integers;
+  const auto mismatches = out.mismatches;
+  out = Judge(c).result();
+  out.integers = integers, out.mismatches = mismatches;
+  return out;
+}
+
+std::string to_string(const Agreement& a) {
+  std::vector<std::string> parts;
+  if (a.count == 0 && !a.ok()) return a.fault;
+  if (a.integers && a.allowed == 0) {
+    parts.push_back(a.mismatches ? fmt::format("{} of {} values differ", a.mismatches, a.count) : "the same");
+  } else {
+    auto snr = std::isinf(a.snr) ? std::string(a.snr > 0 ? "the same" : "0 was expected throughout")
+                                 : fmt::format("{:.1f} dB", a.snr);
+    if (std::isfinite(a.snr) && a.wanted_snr != 0)
+      snr += fmt::format(" ({:.1f} or more is right)", a.wanted_snr);
+    parts.push_back(snr);
+    if (a.ranking) {
+      const auto& r = *a.ranking;
+      if (r.rows == 1)
+        parts.push_back(r.top1   ? "top-1 and top-5 agree"
+                        : r.top5 ? "top-1 differs, top-5 agrees"
+                                 : "top-1 and top-5 differ");
+      else
+        parts.push_back(fmt::format("top-1 agrees in {} and top-5 in {} of {} rows", r.top1, r.top5, r.rows));
+    }
+    if (a.largest > 0) {
+      auto largest = fmt::format("largest error {:.3g}", a.largest);
+      if (!a.where.empty()) largest += fmt::format(" at [{}]", fmt::join(a.where, ","));
+      if (a.allowed != 0) largest += fmt::format(" ({:.3g} or less is right)", a.allowed);
+      parts.push_back(largest);
+    }
+  }
+  auto out = fmt::format("{}", fmt::join(parts, ", "));
+  return a.ok() ? out : out + ": " + a.fault;
+}
+
+}  // namespace lamina::check
