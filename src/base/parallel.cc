@@ -4,6 +4,7 @@
 #include <tbb/info.h>
 #include <tbb/parallel_for.h>
 #include <tbb/task_arena.h>
+#include <tbb/task_group.h>
 
 #include <algorithm>
 #include <atomic>
@@ -42,6 +43,10 @@ void run_shares(const Division& d, std::int64_t slots, const PieceBody& body) {
   Share shares[kMost];
   for (std::int64_t i = 0; i < slots; ++i) shares[i] = {d.units * i / slots, d.units * (i + 1) / slots};
   const auto caller = LoopCaller::here();
+  // Helpers round as the calling thread does. A context without that trait has what its arena was made with,
+  // which may be the application's.
+  using Context = tbb::task_group_context;
+  Context context(Context::bound, Context::default_traits | Context::fp_settings);
   tbb::parallel_for(
       std::int64_t{0}, slots,
       [&](std::int64_t index) {
@@ -57,7 +62,7 @@ void run_shares(const Division& d, std::int64_t slots, const PieceBody& body) {
             body(piece.next, piece.end, slot);
           }
       },
-      tbb::static_partitioner());
+      tbb::static_partitioner(), context);
 }
 
 }  // namespace

@@ -39,7 +39,7 @@ void run_in_slots(const Division& division, PieceBody body);
 /// share, the same one in every loop, so that it finds in its cache what it wrote there; it takes that piece
 /// by piece, and then pieces of what some others have not finished. Pieces of one slot (0 <= slot <
 /// division.slots) run one after the other. A loop of one slot is one piece, in the calling thread, without
-/// waking others. Exceptions of the body reach the caller.
+/// waking others. All threads round as the calling one. Exceptions of the body reach the caller.
 template <class F>
 void parallel_for(const Division& division, const F& body) {
   const PieceBody piece(body);

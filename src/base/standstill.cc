@@ -98,8 +98,13 @@ StandsStill::~StandsStill() {
   a.go_on(chain_, lock);
 }
 
-InUsersCallback::InUsersCallback() noexcept : entries_(std::exchange(entries_here(), 0)) { ++users_code; }
+InUsersCallback::InUsersCallback() noexcept
+    : computes_(FloatingPoint::here()), entries_(std::exchange(entries_here(), {})) {
+  ++users_code;
+  if (entries_.count > 0) entries_.callers.set_here();
+}
 InUsersCallback::~InUsersCallback() {
+  computes_.set_here();
   --users_code;
   entries_here() = entries_;
 }

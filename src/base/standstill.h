@@ -4,6 +4,8 @@
 #include <atomic>
 #include <thread>
 
+#include "base/guard.h"
+
 namespace lamina {
 
 /// Something that works in one thread at a time, and in its helpers.
@@ -81,7 +83,8 @@ class StandsStill {
 };
 
 /// Around each call of a log, progress or request callback, which may wait for a thread that forks. Not of
-/// functions of libraries: those are work, for which fork() waits.
+/// functions of libraries: those are work, for which fork() waits. The callback computes with floating-point
+/// numbers as the caller of the public function does; what it changes of that ends with it.
 class InUsersCallback {
  public:
   InUsersCallback() noexcept;
@@ -93,7 +96,8 @@ class InUsersCallback {
 
  private:
   const StandsStill standing_;
-  int entries_;  // of the public interface, that the call comes from
+  const FloatingPoint computes_;  // our code
+  const Entries entries_;         // of the public interface, that the call comes from
 };
 /// How deep the calling thread is in public functions, the innermost of which are part of the outermost.
 int& depth_of_work() noexcept;
