@@ -22,9 +22,9 @@ const std::exception_ptr kNoMemory =
 
 std::atomic<EntryHook> entry_hook = nullptr;
 
-int& entries_here() noexcept {
-  static thread_local int count = 0;
-  return count;
+Entries& entries_here() noexcept {
+  static thread_local Entries here;
+  return here;
 }
 
 void rethrow_as_error(std::string_view entry) try {
@@ -33,7 +33,7 @@ void rethrow_as_error(std::string_view entry) try {
   } catch (const Error&) {
     throw;
   } catch (const FromUser& user) {
-    if (entries_here() > 1) throw;
+    if (entries_here().count > 1) throw;
     std::rethrow_exception(user.thrown);
   } catch (const Stopped&) {  // with work outside, of which a library's code is a part that has called this
     fail(ErrorCode::canceled, "{}: canceled", entry);

@@ -2,8 +2,11 @@
 /// What stands at every entry of the public interface: nothing but Error leaves it.
 #include <atomic>
 #include <exception>
+#include <optional>
 #include <string_view>
 #include <utility>
+
+#include "base/floating_point.h"
 
 namespace lamina {
 
@@ -21,17 +24,29 @@ struct FromUser {
 /// user's code threw as it was, every other exception as internal. Inside a handler only.
 [[noreturn]] void rethrow_as_error(std::string_view entry);
 
-/// How many entries of the public interface the calling thread is in, since the user's code was last called.
-int& entries_here() noexcept;
+/// What the calling thread is in of the public interface, since the user's code was last called.
+struct Entries {
+  int count = 0;
+  FloatingPoint
+      callers;  ///< how the caller of the outermost one computes; the standard way where there is none
+};
+Entries& entries_here() noexcept;
+
+/// Inside the outermost one the thread computes in the standard way, whatever mode its caller is in.
 class InEntry {
  public:
-  InEntry() noexcept { ++here_; }
-  ~InEntry() { --here_; }
+  InEntry() noexcept {
+    if (here_.count++ > 0) return;
+    standard_.emplace();
+    here_.callers = standard_->before();
+  }
+  ~InEntry() { --here_.count; }
   InEntry(const InEntry&) = delete;
   InEntry& operator=(const InEntry&) = delete;
 
  private:
-  int& here_ = entries_here();
+  Entries& here_ = entries_here();
+  std::optional<StandardFloatingPoint> standard_;
 };
 
 /// The body's result; its exceptions as Error. `entry` is the function as its documentation calls it:

@@ -4,6 +4,7 @@
 #include <tbb/info.h>
 #include <tbb/parallel_for.h>
 #include <tbb/task_arena.h>
+#include <tbb/task_group.h>
 
 #include <algorithm>
 #include <atomic>
@@ -88,6 +89,10 @@ void run_shares(const Division& d, std::int64_t slots, const PieceBody& body) {
       }
   };
   for (;;) {
+    // Helpers round as the calling thread does. A context without that trait has what its arena was made with,
+    // which may be the application's.
+    using Context = tbb::task_group_context;
+    Context context(Context::bound, Context::default_traits | Context::fp_settings);
     tbb::parallel_for(
         std::int64_t{0}, slots,
         [&](std::int64_t index) {
@@ -98,7 +103,7 @@ void run_shares(const Division& d, std::int64_t slots, const PieceBody& body) {
             throw;
           }
         },
-        tbb::static_partitioner());
+        tbb::static_partitioner(), context);
     if (!leave.load(std::memory_order_relaxed)) return;
     if (std::all_of(shares, shares + slots, [](const Share& s) { return s.next >= s.end; })) return;
     stop_point();

@@ -101,12 +101,15 @@ StandsStill::~StandsStill() {
 }
 
 InUsersCallback::InUsersCallback() noexcept
-    : entries_(std::exchange(entries_here(), 0)),
+    : computes_(FloatingPoint::here()),
+      entries_(std::exchange(entries_here(), {})),
       scope_(StopScope::leave()),
       moving_(std::exchange(Standstill::Moving::depth_, 0)) {
   ++users_code;
+  if (entries_.count > 0) entries_.callers.set_here();
 }
 InUsersCallback::~InUsersCallback() {
+  computes_.set_here();
   --users_code;
   entries_here() = entries_;
   StopScope::enter(scope_);

@@ -4,6 +4,8 @@
 #include <atomic>
 #include <thread>
 
+#include "base/guard.h"
+
 namespace lamina {
 
 class StopScope;
@@ -83,7 +85,8 @@ class StandsStill {
 };
 
 /// Around each call of a log, progress or request callback, which may wait for a thread that forks. Not of
-/// functions of libraries: those are work, for which fork() waits.
+/// functions of libraries: those are work, for which fork() waits. The callback computes with floating-point
+/// numbers as the caller of the public function does; what it changes of that ends with it.
 class InUsersCallback {
  public:
   InUsersCallback() noexcept;
@@ -95,9 +98,9 @@ class InUsersCallback {
 
  private:
   const StandsStill standing_;
-  // Where the call comes from: entries of the public interface, and what could be stopped there.
-  int entries_;
-  const StopScope* scope_;
+  const FloatingPoint computes_;  // our code
+  const Entries entries_;         // of the public interface, that the call comes from
+  const StopScope* scope_;        // what could be stopped there
   int moving_;
 };
 /// How deep the calling thread is in public functions, the innermost of which are part of the outermost.

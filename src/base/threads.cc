@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/floating_point.h"
 #include "base/immortal.h"
 #include "base/topology.h"
 
@@ -77,6 +78,7 @@ OwnThread::OwnThread(const std::string& name, std::function<void()> body)
   const SignalsBlocked here;
   try {
     thread_ = std::thread([body = std::move(body), ended = ended_]() mutable {
+      FloatingPoint().set_here();
       body();
       body = nullptr;  // what it had may end other threads
       *ended = true;

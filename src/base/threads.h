@@ -12,7 +12,7 @@
 namespace lamina {
 
 /// A thread with a name in which all asynchronous signals are blocked, so that the application's threads get
-/// them. Movable.
+/// them. It computes with floating-point numbers in the standard way, whatever its maker does. Movable.
 class OwnThread {
  public:
   OwnThread() = default;

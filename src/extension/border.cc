@@ -1,8 +1,5 @@
 #include "extension/border.h"
 
-#include <fpu_control.h>
-#include <xmmintrin.h>
-
 #include <algorithm>
 
 #include "base/cancellation.h"
@@ -17,8 +14,6 @@ void lamina_context::fail(std::string text) noexcept {
 
 namespace lamina {
 namespace {
-
-constexpr unsigned kRoundingFlags = 0x3f;  // what happened, not what is wanted
 
 /// The status, whatever the function throws.
 template <class F>
@@ -48,17 +43,10 @@ lamina_status status_of(lamina_context& context, const F& function) {
 
 }  // namespace
 
-KeepsRounding::KeepsRounding(std::atomic<bool>& changed) : changed_(changed), before_(_mm_getcsr()) {
-  _FPU_GETCW(x87_before_);
-}
-
 KeepsRounding::~KeepsRounding() {
-  std::uint16_t x87 = 0;
-  _FPU_GETCW(x87);
-  if (((_mm_getcsr() ^ before_) & ~kRoundingFlags) == 0 && x87 == x87_before_) return;
+  if (FloatingPoint::here().same_way(before_)) return;
   changed_ = true;
-  _mm_setcsr(before_);
-  _FPU_SETCW(x87_before_);
+  before_.set_here();
 }
 
 void call_library(lamina_context& context, const std::string& where, std::string_view what,

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "base/floating_point.h"
 #include "extension/custom_op.h"
 #include "graph/shape.h"
 
@@ -47,15 +48,14 @@ void call_kernel(lamina_context& context, const std::string& where, lamina_statu
 /// what it was at the beginning. Says in `changed` that it was not.
 class KeepsRounding {
  public:
-  explicit KeepsRounding(std::atomic<bool>& changed);
+  explicit KeepsRounding(std::atomic<bool>& changed) : changed_(changed) {}
   ~KeepsRounding();
   KeepsRounding(const KeepsRounding&) = delete;
   KeepsRounding& operator=(const KeepsRounding&) = delete;
 
  private:
   std::atomic<bool>& changed_;
-  unsigned before_;
-  std::uint16_t x87_before_ = 0;
+  const FloatingPoint before_ = FloatingPoint::here();
 };
 
 class BorderTensor {

@@ -9,6 +9,7 @@
 #include "graph/permute.h"
 #include "ops/operators.h"
 #include "ops/require.h"
+#include "ops/resize_coordinates.h"
 #include "ops/walk.h"
 #include "ops/yuv.h"
 
@@ -62,54 +63,10 @@ struct Axis {
   std::int64_t pad = 0;      // before the picture
   std::int64_t picture = 0;  // without pads
   bool resized = false;      // else only padded
-  float scale = 1;
-  float filter_scale = 1;  // widens the filter by its inverse
+  ResizeScale scale;
+  double filter_scale = 1;  // widens the filter by its inverse
   float roi_start = 0, roi_end = 1;
 };
-
-/// Where an output position lies in the input. In single precision, so that ties fall as in the frameworks.
-float source(CoordinateMode mode, const Axis& a, std::int64_t position) {
-  const auto x = static_cast<float>(position);
-  const auto in = static_cast<float>(a.in), out = static_cast<float>(a.out);
-  if (a.scale == 1 && mode != CoordinateMode::tf_crop_and_resize)
-    return x;  // tf_half_pixel_for_nn would shift
-  switch (mode) {
-    case CoordinateMode::half_pixel:
-      return (x + 0.5f) / a.scale - 0.5f;
-    case CoordinateMode::pytorch_half_pixel:
-      return a.out > 1 ? (x + 0.5f) / a.scale - 0.5f : 0.0f;
-    case CoordinateMode::asymmetric:
-      return x / a.scale;
-    case CoordinateMode::tf_half_pixel_for_nn:
-      return (x + 0.5f) / a.scale;
-    case CoordinateMode::align_corners:
-      return a.out == 1 ? 0.0f : x * (in - 1) / (out - 1);
-    case CoordinateMode::half_pixel_symmetric: {
-      const float adjustment = out / (a.scale * in);
-      return in / 2 * (1 - adjustment) + (x + 0.5f) / a.scale - 0.5f;
-    }
-    case CoordinateMode::tf_crop_and_resize:
-      return a.out > 1 ? a.roi_start * (in - 1) + x * (a.roi_end - a.roi_start) * (in - 1) / (out - 1)
-                       : 0.5f * (a.roi_start + a.roi_end) * (in - 1);
-  }
-  return x;
-}
-
-std::int64_t nearest(NearestMode mode, float x, bool shrinks) {
-  switch (mode) {
-    case NearestMode::round_prefer_floor:
-      return static_cast<std::int64_t>(std::ceil(x - 0.5f));
-    case NearestMode::round_prefer_ceil:
-      return static_cast<std::int64_t>(std::round(x));
-    case NearestMode::floor:
-      return static_cast<std::int64_t>(std::floor(x));
-    case NearestMode::ceil:
-      return static_cast<std::int64_t>(std::ceil(x));
-    case NearestMode::simple:
-      return static_cast<std::int64_t>(shrinks ? std::ceil(x) : std::trunc(x));
-  }
-  return 0;
-}
 
 double triangle(double x) { return std::max(0.0, 1 - std::fabs(x)); }
 
@@ -166,21 +123,20 @@ Taps pillow(const Interpolate& op, const Axis& a, std::int64_t position) {
 Taps taps(const Interpolate& op, const Axis& a, std::int64_t position) {
   if (op.mode == InterpolateMode::bilinear_pillow || op.mode == InterpolateMode::bicubic_pillow)
     return pillow(op, a, position);
-  const float x = source(op.coordinate_transformation_mode, a, position);
-  const bool outside = op.coordinate_transformation_mode == CoordinateMode::tf_crop_and_resize &&
-                       (x < 0 || x > static_cast<float>(a.in - 1));
+  const ResizeCoordinates coordinates(op.coordinate_transformation_mode, a.in, a.out, a.scale, a.roi_start,
+                                      a.roi_end);
+  const double x = coordinates.at(position);
   Taps t;
-  t.outside = outside;
-  if (outside || !std::isfinite(x)) {
+  t.outside = coordinates.outside(position);
+  if (t.outside || std::isnan(x)) {
     t.weights = {0};
     return t;
   }
-  // The last position lies at a reasonable distance of the picture, whatever the scale says.
-  const float limit = static_cast<float>(a.in) + 4;
-  const double at = std::clamp(x, -limit, 2 * limit);
   if (op.mode == InterpolateMode::nearest)
-    return single(nearest(op.nearest_mode, static_cast<float>(at), a.scale < 1), a.in);
-  const double shrink = static_cast<double>(a.filter_scale);
+    return single(coordinates.nearest(op.nearest_mode, position), a.in);
+  // The last position lies at a reasonable distance of the picture, whatever the scale says.
+  const double limit = static_cast<double>(a.in) + 4, at = std::clamp(x, -limit, 2 * limit);
+  const double shrink = a.filter_scale;
   const bool is_cubic = op.mode == InterpolateMode::cubic;
   const double radius = std::min((is_cubic ? 2 : 1) / shrink, 4.0 * static_cast<double>(a.in) + 16);
   const auto first = static_cast<std::int64_t>(std::floor(at - radius)) + 1;
@@ -224,11 +180,11 @@ Picture resize_axis(const Picture& p, std::size_t axis, const Axis& a, const std
 /// Antialiasing: OpenVINO's linear scales the filters of all axes as soon as one shrinks, ONNX's those that
 /// shrink.
 void set_filter_scales(const Interpolate& op, std::vector<std::optional<Axis>>& axes) {
-  const auto shrinks = [](const std::optional<Axis>& a) { return a && a->resized && a->scale < 1; };
+  const auto shrinks = [](const std::optional<Axis>& a) { return a && a->resized && a->scale.shrinks(); };
   const bool any = std::any_of(axes.begin(), axes.end(), shrinks);
   for (auto& a : axes)
     if (shrinks(a) || (a && a->resized && any && op.mode == InterpolateMode::linear))
-      a->filter_scale = a->scale;
+      a->filter_scale = a->scale.value();
 }
 
 /// What evaluation knows of every axis of the input; those that stay as they are have no entry.
@@ -243,7 +199,7 @@ std::vector<std::optional<Axis>> axes_of(const Interpolate& op, const EvalContex
     a.pad = pad(op.pads_begin, i);
     a.in = x[i] + a.pad + pad(op.pads_end, i);
     a.out = y[i];
-    a.scale = static_cast<float>(a.out) / static_cast<float>(a.in);
+    a.scale = ResizeScale::of_sizes(a.in, a.out);
     return a;
   };
   for (std::size_t i = 0; i < x.size(); ++i)
@@ -257,7 +213,7 @@ std::vector<std::optional<Axis>> axes_of(const Interpolate& op, const EvalContex
     const auto i = normalize_axis(list[k], x.size(), "axis");
     auto a = axis(i);
     a.resized = true;
-    if (!scales.empty()) a.scale = scales[k];
+    if (!scales.empty()) a.scale = ResizeScale::of_number(scales[k], a.in, a.out);
     if (op.coordinate_transformation_mode == CoordinateMode::tf_crop_and_resize && !roi.empty()) {
       a.roi_start = roi[k];
       a.roi_end = roi[k + list.size()];

@@ -209,8 +209,8 @@ Driver::Outcome Driver::try_rule(Graph& graph, const Active& active, NodeId id, 
       return false;
     }
     const Match kept = match;  // the graph changes under the matcher
-    outcome = Outcome::fired;
-    apply(graph, active, kept, *making, work);
+    reason = apply(graph, active, kept, *making, work);
+    outcome = reason.empty() ? Outcome::fired : Outcome::unfit;
     return true;
   });
   if (!tried_all && reason.empty()) {
@@ -326,16 +326,29 @@ void Driver::record(const Graph& graph, const Active& active, const std::string&
   ledger_.fired(active.id, std::move(gone), std::move(became));
 }
 
-void Driver::apply(Graph& graph, const Active& active, const Match& match, const Making& make, Work& work) {
+/// Makes what replaces the match; why not, where the model contradicts itself there: a branch that must not
+/// be taken, sizes that do not fit. All is as before then, and running the model finds the fault where it is.
+std::string Driver::made(Graph& graph, const Rule& rule, const std::string& label, const Making& make,
+                         Rewrite& r) {
+  const auto before = graph.node_slots();
+  try {
+    make(r);
+    return {};
+  } catch (const Error& e) {
+    if (ends_the_work(e.code())) throw Error(e.code(), fmt::format("node \"{}\": {}", label, e.what()));
+    if (e.code() == ErrorCode::internal || e.code() == ErrorCode::extension)
+      fail(ErrorCode::internal, "internal error: rule \"{}\" at '{}': {}", rule.name, label, e.what());
+    for (auto n = static_cast<std::uint32_t>(graph.node_slots()); n-- > before;) graph.erase({n});
+    return std::string(kDoesNotFit) + e.what();
+  }
+}
+
+std::string Driver::apply(Graph& graph, const Active& active, const Match& match, const Making& make,
+                          Work& work) {
   const Rule& rule = *active.rule;
   const auto label = graph.label(match.root());
   Rewrite r(graph, match);
-  try {
-    make(r);
-  } catch (const Error& e) {
-    if (ends_the_work(e.code())) throw Error(e.code(), fmt::format("node \"{}\": {}", label, e.what()));
-    fail(ErrorCode::internal, "internal error: rule \"{}\" at '{}': {}", rule.name, label, e.what());
-  }
+  if (auto why = made(graph, rule, label, make, r); !why.empty()) return why;
   LAMINA_CHECK(r.removed_ || !r.replaced_.empty(), "rule \"{}\" at '{}' did nothing", rule.name, label);
 
   const auto number = ledger_.rewrites();
@@ -367,6 +380,7 @@ void Driver::apply(Graph& graph, const Active& active, const Match& match, const
     work.push(graph.producer(v));
     work.push_readers(graph, v, depth_);
   }
+  return {};
 }
 
 }  // namespace lamina

@@ -42,6 +42,10 @@ struct RewriteOptions {
 #endif
 };
 
+/// How refusals begin where a rule could not make what it wanted, since operators would not fit each other:
+/// of a model that contradicts itself. Of any other it is a fault of the rule.
+inline constexpr std::string_view kDoesNotFit = "what it makes does not fit: ";
+
 /// A rule of a library fires again on what it has made. The graph and the ledger are of no use then.
 class EndlessRule : public Error {
  public:
@@ -82,7 +86,10 @@ class Driver {
   };
   enum class Outcome { nothing_to_do, unfit, fired };
   Outcome try_rule(Graph& graph, const Active& active, NodeId id, Work& work);
-  void apply(Graph& graph, const Active& active, const Match& match, const Making& make, Work& work);
+  static std::string made(Graph& graph, const Rule& rule, const std::string& label, const Making& make,
+                          Rewrite& r);
+  /// Empty: it is done; else why it could not, after all.
+  std::string apply(Graph& graph, const Active& active, const Match& match, const Making& make, Work& work);
   struct Redirected;
   Redirected redirect(Graph& graph, const Rule& rule, const Rewrite& r);
   void take_out_replaced(Graph& graph, const Rewrite& r, std::vector<ValueId>& touched,

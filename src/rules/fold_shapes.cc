@@ -29,7 +29,8 @@ bool may_compute_sizes(const Graph& g, const Node& n) {
 }
 
 /// A constant pattern for a Reshape whose pattern is computed: 0 where the input's size stays in its place,
-/// at most one -1 for another size that is not known.
+/// at most one -1 for another size that is not known. A size in the pattern that turns out to be 0 may stand
+/// for the input's; what a -1 stands for is certain only where no size beside it can be 0.
 Found<Ints> computed_pattern(const Match& m) {
   const Graph& g = m.graph();
   const Node& n = m.root_node();
@@ -37,13 +38,19 @@ Found<Ints> computed_pattern(const Match& m) {
   if (!dims) return std::nullopt;
   const auto& from = g.type(n.inputs[0]).shape;
   Ints out;
+  bool may_be_empty = false;
   for (std::size_t i = 0; i < dims->size(); ++i) {
     const Dim& d = (*dims)[i];
     if (d.known() && d.size() < 1) return std::nullopt;
     const bool stays = !d.known() && from.ranked() && i < from.rank() && from[i].same(d);
+    may_be_empty |= stays && d.low() < 1;
     out.push_back(d.known() ? d.size() : stays ? 0 : -1);
   }
-  if (std::count(out.begin(), out.end(), -1) > 1) return std::nullopt;
+  const auto open = std::count(out.begin(), out.end(), -1);
+  if (open > 1) return std::nullopt;
+  if (open == 1 && may_be_empty)
+    return Verdict::no("{} may have no elements, which say nothing about a size that is not known",
+                       m.label(n.inputs[0]));
   return out;
 }
 

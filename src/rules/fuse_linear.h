@@ -4,9 +4,16 @@
 
 namespace lamina {
 
-/// A convolution or matrix product takes the step: one number per output channel, and constant weights where
-/// it scales.
-Verdict takes_behind(const Match& m, NodeId host, const LinearStep& step);
+/// The convolution or matrix product that makes a value. Transposes and Reshapes that nobody else reads may
+/// stand between, as behind channels-last convolutions, where it is certain which axis holds its channels.
+struct HostAbove {
+  NodeId host;
+  std::vector<NodeId> moves;  ///< from the lowest up
+  std::size_t axis = 0;       ///< of the value: the host's output channels
+};
+std::optional<HostAbove> host_above(const Match& m, ValueId x);
+/// It takes the step: one number per output channel, and constant weights where it scales.
+Verdict takes_behind(const Match& m, const HostAbove& above, const LinearStep& step);
 /// The root is a step behind a host.
 Found<Making> fuse_behind(const Match& m);
 

@@ -169,9 +169,8 @@ struct Before {
 /// The host behind these steps takes them, and did not.
 bool goes_behind(const Match& m, const LinearSteps& steps) {
   const Graph& g = m.graph();
-  const auto maker = g.producer(steps.back().x);
-  return maker.valid() && has_weights(g.node(maker)) && g.readers(steps.back().x) == 1 &&
-         takes_behind(m, maker, steps.back());
+  const auto above = host_above(m, steps.back().x);
+  return above && g.readers(steps.back().x) == 1 && takes_behind(m, *above, steps.back());
 }
 
 /// A layer normalisation in front of the steps takes them as its own scale and bias.

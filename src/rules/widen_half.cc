@@ -1,6 +1,7 @@
 #include "rules/widen_half.h"
 
 #include <algorithm>
+#include <unordered_set>
 
 #include "base/element_types.h"
 #include "extension/custom_op.h"
@@ -28,11 +29,15 @@ class Widener {
   std::size_t constants = 0, values = 0;
 
   void run(Graph& graph, bool outermost) {
+    const auto roundings = roundings_of(graph);
     const auto nodes = graph.order();
     for (const auto v : graph.inputs()) widen_input(graph, v, outermost);
     for (std::uint32_t v = 0; v < graph.value_slots(); ++v) widen_constant(graph, {v});
     for (const auto id : nodes) {
-      if (is_rounding(graph, graph.node(id))) continue;
+      if (roundings.contains(id.index)) {
+        keep_rounding(graph, id, outermost);
+        continue;
+      }
       for (const auto v : graph.node(id).outputs) values += is_half(graph.type(v).element);
       if (const auto* custom = custom_op(graph.node(id).op); custom && wants_half(graph.node(id), *custom))
         keep_ports(graph, id, *custom);
@@ -59,16 +64,57 @@ class Widener {
     for (const auto& use : uses) graph.set_input(use.node, use.input, wide);
   }
 
-  /// Wider numbers become halves, which only Converts read.
-  static bool is_rounding(const Graph& graph, const Node& node) {
-    const auto* convert = node.op.as<Convert>();
-    if (!convert || !is_half(convert->destination_type) || is_half(graph.type(node.inputs[0]).element))
-      return false;
-    const auto& uses = graph.value(node.outputs[0]).uses;
-    return !uses.empty() && std::all_of(uses.begin(), uses.end(), [&](const Use& use) {
-      const auto* back = graph.node(use.node).op.as<Convert>();
-      return back && !is_half(back->destination_type);
-    });
+  /// All numbers of the type are numbers of that half type.
+  static bool holds_all_of(ElementType half, ElementType type) {
+    if (type == half || type == ElementType::boolean) return true;
+    const int digits = half == ElementType::f16 ? 11 : 8;
+    return is_integer(type) && bits_of(type) - (is_signed(type) ? 1 : 0) <= digits;
+  }
+
+  /// Where the model itself rounds: Converts to a half type of numbers that it does not hold. They stay, as
+  /// indices of nodes, whoever reads them; ConvertLike is a Convert here.
+  static std::unordered_set<std::uint32_t> roundings_of(Graph& graph) {
+    std::unordered_set<std::uint32_t> all;
+    for (auto id : graph.order()) {
+      if (graph.node(id).op.is<ConvertLike>()) id = as_convert(graph, id);
+      const Node& n = graph.node(id);
+      const auto* convert = n.op.as<Convert>();
+      if (convert && is_half(convert->destination_type) &&
+          !holds_all_of(convert->destination_type, graph.type(n.inputs[0]).element))
+        all.insert(id.index);
+    }
+    return all;
+  }
+
+  static NodeId as_convert(Graph& graph, NodeId id) {
+    const Node like = graph.node(id);  // a copy: the graph changes
+    const auto type = graph.type(like.outputs[0]).element;
+    if (!is_half(type)) return id;
+    const auto fresh = graph.add_node(Convert{type}, {like.inputs[0]}, like.name);
+    graph.set_sources(fresh, like.sources);
+    const auto name = graph.value(like.outputs[0]).name;
+    graph.replace(like.outputs[0], graph.node(fresh).outputs[0]);
+    graph.erase(id);
+    graph.set_value_name(graph.node(fresh).outputs[0], name);
+    return fresh;
+  }
+
+  /// What computes with the rounded number reads it as f32; Converts to other types, and results of the
+  /// model, take it as it is.
+  void keep_rounding(Graph& graph, NodeId id, bool outermost) {
+    const auto half = graph.node(id).outputs[0];
+    ValueId wide;
+    const auto widened = [&] {
+      if (!wide.valid())
+        wide = graph.add(Convert{ElementType::f32}, {half}, graph.value(half).name + "/f32"), ++values;
+      return wide;
+    };
+    const auto uses = graph.value(half).uses;
+    for (const auto& use : uses)
+      if (const auto* back = graph.node(use.node).op.as<Convert>(); !back || is_half(back->destination_type))
+        graph.set_input(use.node, use.input, widened());
+    for (std::size_t r = 0; !outermost && r < graph.results().size(); ++r)
+      if (graph.results()[r].value == half) graph.set_result(r, widened());
   }
 
   static bool keeps_variable(const Node& node) { return node.op.is<ReadValue>() || node.op.is<Assign>(); }

@@ -65,6 +65,18 @@ TEST(Resize, nearest_roundings) {
                 ++seed, type);
 }
 
+/// Sizes of which many quotients are ties or whole numbers.
+TEST(Resize, nearest_at_ties) {
+  std::uint64_t seed = 130;
+  for (const std::string rounding : {"round_prefer_floor", "round_prefer_ceil", "floor", "ceil", "simple"})
+    for (const auto& coordinates : kCoordinates)
+      for (const std::string size : {"3, 6", "30, 9", "13, 26"})
+        check("1,3,10,20", "2, 3", size,
+              fmt::format("mode=nearest nearest_mode={} coordinate_transformation_mode={}", rounding,
+                          coordinates),
+              ++seed);
+}
+
 /// Copies of pixels of few bytes: of a line's neighbours, of what lies far apart, of lines shorter than a
 /// vector.
 TEST(Resize, nearest_pixels_of_few_bytes) {

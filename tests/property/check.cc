@@ -63,6 +63,14 @@ OptimizeOptions options_of(const std::string& rules) {
   return options;
 }
 
+/// These graphs contradict themselves nowhere: what a rule makes must fit.
+std::string rule_problem(const Ledger& ledger) {
+  for (const auto& refusal : ledger.refusals())
+    if (refusal.text.starts_with(kDoesNotFit))
+      return fmt::format("rule \"{}\" at '{}': {}", refusal.rule, refusal.node, refusal.text);
+  return {};
+}
+
 std::string text_problem(const Graph& graph) {
   const auto text = print_graph(graph);
   const auto again = parse_graph(text.text, operators(), text.data);
@@ -179,6 +187,7 @@ std::shared_ptr<const Program> compiled(const Graph& graph, const OptimizeOption
   options.rewrite = [again](Graph& g, const std::vector<Carried>&) {
     Ledger ledger;
     optimize(g, again, ledger);
+    if (const auto found = rule_problem(ledger); !found.empty()) fail(ErrorCode::internal, "{}", found);
     return ledger;
   };
   const auto program = std::make_shared<Program>(graph, options, std::make_shared<ModelWeights>());
@@ -212,6 +221,7 @@ std::string run_problem(const Example& example, const Setting& setting) {
   Graph graph = example.graph();
   Ledger ledger;
   optimize(graph, options, ledger);
+  if (auto found = rule_problem(ledger); !found.empty()) return found;
   if (auto found = text_problem(graph); !found.empty()) return found;
 
   const auto& runs = example.runs();

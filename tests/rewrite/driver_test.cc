@@ -183,6 +183,21 @@ TEST(Driver, ChangedTypesAreAnErrorThatNamesTheRule) {
   }
 }
 
+/// As in the branch of an If that must not be taken.
+TEST(Driver, WhatDoesNotFitIsRefusedAndLeavesNothing) {
+  const auto x = any();
+  const auto unfit = rule("unfit", "", RuleSet::normalize, is<Exp>(x)).make([=](Rewrite& r) {
+    const auto first = r.add(Relu{}, {r.match().value(x)});
+    const auto pattern = r.constant(Tensor::of<std::int64_t>({1}, {3}));
+    r.replace(r.add(Reshape{}, {first, pattern}));
+  });
+  const Applied run({unfit}, {}, "graph (x: f32[2]) -> (y) {\n y = Exp(x)\n}");
+  EXPECT_EQ(run.rewrites, 0u);
+  EXPECT_EQ(run.graph.node_count(), 1u);
+  ASSERT_EQ(run.ledger.refusals().size(), 1u);
+  EXPECT_TRUE(run.ledger.refusals()[0].text.starts_with(kDoesNotFit)) << run.ledger.refusals()[0].text;
+}
+
 TEST(Driver, GoesIntoBodies) {
   const Applied run({relu_to_abs()}, {}, R"(graph (x: f32[2], c: boolean[]) -> (y) {
     y = If(c, x) {

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "ops/elementwise.h"
 #include "tests/support/run_graph.h"
 
 namespace lamina::testing {
@@ -24,13 +25,109 @@ TEST(WidenHalf, ConversionsToAHalfAndBackAreRoundings) {
 }
 
 TEST(WidenHalf, WhatIsComputedInHalvesIsComputedInF32) {
-  auto g = parse(R"(graph (x: f32[2]) -> (y) {
-    half = Convert(x) destination_type=bf16
-    z = Relu(half)
-    y = Convert(z) destination_type=f32
+  auto g = parse(R"(graph (x: bf16[2], z: bf16[2]) -> (y) {
+    p = Multiply(x, z)
+    y = Convert(p) destination_type=f32
   })");
   EXPECT_FALSE(widen_half(g).empty());
-  EXPECT_EQ(outputs_of(g, {1.001953125F, 257}), (Floats{1.001953125, 257}));
+  const auto x = from_doubles(ElementType::bf16, {2}, {1.0078125, 3});
+  EXPECT_EQ(to_doubles(interpret(g, {x, x}).at(0)), (Floats{1.0078125 * 1.0078125, 9}));
+}
+
+/// The result for f32 numbers of the graph's only operator behind a conversion, as `operators` say it.
+Floats rounded_before(const std::string& operators, const std::vector<float>& x,
+                      ElementType from = ElementType::f32) {
+  auto g = parse(fmt::format("graph (x: {}[{}]) -> (y) {{\n{}\n}}\n", name_of(from), x.size(), operators));
+  EXPECT_FALSE(widen_half(g).empty());
+  for (std::uint32_t v = 0; v < g.value_slots(); ++v)
+    if (const auto maker = g.producer({v}); maker.valid() && !g.node(maker).op.is<Convert>()) {
+      EXPECT_NE(g.type({v}).element, ElementType::f16);
+      EXPECT_NE(g.type({v}).element, ElementType::bf16);
+    }
+  return to_doubles(interpret(g, {from_doubles(from, {std::ssize(x)}, {x.begin(), x.end()})}).at(0));
+}
+
+TEST(WidenHalf, NumbersAreRoundedBeforeOperatorsOfHalves) {
+  const std::string end = "\n y = Convert(b) destination_type=f32";
+  EXPECT_EQ(rounded_before("a = Convert(x) destination_type=bf16\n b = Floor(a)" + end, {1.9999F, 255.9F}),
+            (Floats{2, 256}));
+  EXPECT_EQ(
+      rounded_before("a = Convert(x) destination_type=f16\n b = Floor(a)" + end, {1.9999F, 2.9999F, 255.9F}),
+      (Floats{2, 3, 255}));
+  // Beyond the largest number of the type, and below the least.
+  EXPECT_EQ(rounded_before("a = Convert(x) destination_type=f16\n b = Relu(a)" + end, {65519, 65520, 1e-8F}),
+            (Floats{65504, INFINITY, 0}));
+  EXPECT_EQ(rounded_before("a = Convert(x) destination_type=bf16\n b = Relu(a)" + end, {3.4e38F}),
+            (Floats{INFINITY}));
+}
+
+TEST(WidenHalf, RoundingsOfOtherTypes) {
+  const std::string end = "\n y = Convert(b) destination_type=f32";
+  const auto f16 = "a = Convert(x) destination_type=f16\n b = Relu(a)" + end;
+  EXPECT_EQ(rounded_before(f16, {2049, 70000}, ElementType::i32), (Floats{2048, INFINITY}));
+  EXPECT_EQ(rounded_before(f16, {1.0078125F, 3e5F}, ElementType::bf16), (Floats{1.0078125, INFINITY}));
+  const auto bf16 = "a = Convert(x) destination_type=bf16\n b = Relu(a)" + end;
+  EXPECT_EQ(rounded_before(bf16, {1.0009765625F, 257}, ElementType::f16), (Floats{1, 256}));
+  EXPECT_EQ(rounded_before(bf16, {257, 511}, ElementType::i32), (Floats{256, 512}));
+}
+
+TEST(WidenHalf, ConvertLikeRounds) {
+  auto g = parse(R"(graph (x: f32[2], like: bf16[1]) -> (y) {
+    a = ConvertLike(x, like)
+    b = Floor(a)
+    y = Convert(b) destination_type=f32
+  })");
+  EXPECT_FALSE(widen_half(g).empty());
+  const auto like = from_doubles(ElementType::bf16, {1}, {1});
+  EXPECT_EQ(to_doubles(interpret(g, {Tensor::of<float>({2}, {1.9999F, 257}), like}).at(0)), (Floats{2, 256}));
+}
+
+TEST(WidenHalf, IntegersOfFewBitsNeedNoRounding) {
+  auto g = parse(R"(graph (x: u8[2]) -> (y) {
+    a = Convert(x) destination_type=bf16
+    b = Relu(a)
+    y = Convert(b) destination_type=f32
+  })");
+  EXPECT_FALSE(widen_half(g).empty());
+  for (std::uint32_t v = 0; v < g.value_slots(); ++v) EXPECT_NE(g.type({v}).element, ElementType::bf16);
+}
+
+/// A result of the model, a Convert to integers and an operator read one rounded number.
+TEST(WidenHalf, AllReadersGetTheRoundedNumber) {
+  auto g = parse(R"(graph (x: f32[1]) -> (a, i, b) {
+    a = Convert(x) destination_type=f16
+    i = Convert(a) destination_type=i32
+    f = Relu(a)
+    b = Convert(f) destination_type=f32
+  })");
+  widen_half(g);
+  const auto y = interpret(g, {Tensor::of<float>({1}, {2.9999F})});
+  EXPECT_EQ(y[0].element_type(), ElementType::f16);
+  EXPECT_EQ(to_doubles(y[0]), Floats{3});
+  EXPECT_EQ(to_ints(y[1]), Ints{3});
+  EXPECT_EQ(to_doubles(y[2]), Floats{3});
+}
+
+TEST(WidenHalf, BodiesRound) {
+  auto g = parse(R"(graph (x: f32[1], c: boolean[]) -> (y) {
+    h = If(c, x) {
+      body graph (p: f32[1]) -> (q) {
+        q = Convert(p) destination_type=f16
+      }
+      body graph (p: f32[1]) -> (q) {
+        r = Convert(p) destination_type=f16
+        q = Floor(r)
+      }
+    }
+    f = Relu(h)
+    y = Convert(f) destination_type=f32
+  })");
+  EXPECT_FALSE(widen_half(g).empty());
+  for (const bool c : {true, false})
+    EXPECT_EQ(
+        to_doubles(interpret(g, {Tensor::of<float>({1}, {2.9999F}), from_ints(ElementType::boolean, {}, {c})})
+                       .at(0)),
+        Floats{3});
 }
 
 TEST(WidenHalf, ResultsKeepTheirTypes) {

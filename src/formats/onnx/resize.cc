@@ -117,11 +117,12 @@ void check_corners(const Call& c, const Interpolate& op, ValueId scales, const I
   const auto known = c.known(scales);
   const auto& shape = c.type(c.in(0)).shape;
   if (!known || !shape.ranked()) c.unsupported("align_corners with scales or a rank that is not known");
-  const auto factors = to_doubles(*known);
+  const auto factors = to_floats(*known);
   for (std::size_t i = 0; i < factors.size(); ++i) {
     const auto axis = axes.empty() ? i : i < axes.size() ? static_cast<std::size_t>(axes[i]) : shape.rank();
     if (axis >= shape.rank()) c.fail("has {} scales for {} axes", factors.size(), shape.rank());
-    const auto size = shape[axis].known() ? factors[i] * static_cast<double>(shape[axis].size()) : factors[i];
+    // In single precision, as sizes are made: 20 times 0.3 are 6 pixels.
+    const auto size = shape[axis].known() ? factors[i] * static_cast<float>(shape[axis].size()) : factors[i];
     if (size != std::floor(size)) c.unsupported("align_corners with a scale that gives {} pixels", size);
   }
 }

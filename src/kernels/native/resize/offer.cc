@@ -228,7 +228,7 @@ Verdict tables_of(const NodeView& v, std::vector<std::optional<ResizeTable>>& ou
     a.pad = pad(op.pads_begin, i);
     a.padded = x[i] + a.pad + pad(op.pads_end, i);
     a.out = y[i];
-    a.scale = static_cast<float>(a.out) / static_cast<float>(a.padded);
+    a.scale = ResizeScale::of_sizes(a.padded, a.out);
   }
   Ints list;
   for (std::size_t i = 0; i < x.size() && !v.has(2); ++i) list.push_back(static_cast<std::int64_t>(i));
@@ -245,14 +245,14 @@ Verdict tables_of(const NodeView& v, std::vector<std::optional<ResizeTable>>& ou
   for (std::size_t k = 0; k < list.size(); ++k) {
     auto& a = axes[normalize_axis(list[k], x.size(), "axis")];
     a.resized = true;
-    if (by_scales) a.scale = scales[k];
+    if (by_scales) a.scale = ResizeScale::of_number(scales[k], a.padded, a.out);
     if (!roi.empty()) a.roi_start = roi[k], a.roi_end = roi[k + list.size()];
   }
   if (op.antialias) {  // filters widen where an axis shrinks; OpenVINO's linear then takes all scales
-    const auto shrinks = [](const ResizeAxis& a) { return a.resized && a.scale < 1; };
+    const auto shrinks = [](const ResizeAxis& a) { return a.resized && a.scale.shrinks(); };
     const bool all = op.mode == InterpolateMode::linear && std::any_of(axes.begin(), axes.end(), shrinks);
     for (auto& a : axes)
-      if (shrinks(a) || (all && a.resized)) a.filter_scale = a.scale;
+      if (shrinks(a) || (all && a.resized)) a.filter_scale = a.scale.value();
   }
   out.assign(x.size(), std::nullopt);
   for (std::size_t i = 0; i < x.size(); ++i) {

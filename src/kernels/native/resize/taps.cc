@@ -12,50 +12,6 @@ struct Tap {
 };
 using Taps = std::vector<Tap>;
 
-/// Place of an output position in the padded picture. Single precision decides ties as the formats' own
-/// implementations do.
-float place(CoordinateMode mode, const ResizeAxis& a, float o) {
-  const float size = static_cast<float>(a.padded), out = static_cast<float>(a.out);
-  const bool crop = mode == CoordinateMode::tf_crop_and_resize;
-  if (a.scale == 1 && !crop) return o;
-  const float centre = (o + 0.5f) / a.scale;
-  switch (mode) {
-    case CoordinateMode::half_pixel:
-      break;
-    case CoordinateMode::pytorch_half_pixel:
-      if (a.out <= 1) return 0;
-      break;
-    case CoordinateMode::asymmetric:
-      return o / a.scale;
-    case CoordinateMode::tf_half_pixel_for_nn:
-      return centre;
-    case CoordinateMode::align_corners:
-      return a.out == 1 ? 0 : o * (size - 1) / (out - 1);
-    case CoordinateMode::half_pixel_symmetric:
-      return size / 2 * (1 - out / (a.scale * size)) + centre - 0.5f;
-    case CoordinateMode::tf_crop_and_resize:
-      if (a.out <= 1) return 0.5f * (a.roi_start + a.roi_end) * (size - 1);
-      return a.roi_start * (size - 1) + o * (a.roi_end - a.roi_start) * (size - 1) / (out - 1);
-  }
-  return centre - 0.5f;
-}
-
-float rounded(NearestMode mode, float x, bool shrinks) {
-  switch (mode) {
-    case NearestMode::round_prefer_floor:
-      return std::ceil(x - 0.5f);
-    case NearestMode::round_prefer_ceil:
-      return std::round(x);
-    case NearestMode::floor:
-      return std::floor(x);
-    case NearestMode::ceil:
-      return std::ceil(x);
-    case NearestMode::simple:
-      break;
-  }
-  return shrinks ? std::ceil(x) : std::trunc(x);
-}
-
 /// Keys's cubic (a: cube_coeff) or a triangle.
 double kernel_value(bool cubic, double a, double distance) {
   const double t = std::fabs(distance);
@@ -112,25 +68,25 @@ bool add_taps(const Interpolate& op, const ResizeAxis& a, std::int64_t o, Taps& 
     pillow(op, a, o, taps);
     return true;
   }
-  const auto size = static_cast<float>(a.padded);
-  float x = place(op.coordinate_transformation_mode, a, static_cast<float>(o));
-  if (op.coordinate_transformation_mode == CoordinateMode::tf_crop_and_resize && (x < 0 || x > size - 1))
-    return false;
-  if (!std::isfinite(x)) return true;
-  x = std::clamp(x, -(size + 4), 2 * (size + 4));  // far away is as good as this
+  const ResizeCoordinates coordinates(op.coordinate_transformation_mode, a.padded, a.out, a.scale,
+                                      a.roi_start, a.roi_end);
+  if (coordinates.outside(o)) return false;
+  const double place = coordinates.at(o);
+  if (std::isnan(place)) return true;
   if (op.mode == InterpolateMode::nearest) {
-    const auto at = static_cast<std::int64_t>(rounded(op.nearest_mode, x, a.scale < 1));
+    const auto at = coordinates.nearest(op.nearest_mode, o);
     taps.push_back({std::clamp<std::int64_t>(at, 0, a.padded - 1), 1});
     return true;
   }
   Filter f;
   f.cubic = op.mode == InterpolateMode::cubic;
   f.a = op.cube_coeff;
-  f.narrow = static_cast<double>(a.filter_scale);
+  f.narrow = a.filter_scale;
   f.drop = op.exclude_outside || op.mode == InterpolateMode::linear;
   f.normalize = f.drop || a.filter_scale != 1;
   const double radius = std::min((f.cubic ? 2 : 1) / f.narrow, 16 + 4 * static_cast<double>(a.padded));
-  const double centre = static_cast<double>(x);
+  const double beyond = static_cast<double>(a.padded) + 4;  // far away is as good as this
+  const double centre = std::clamp(place, -beyond, 2 * beyond);
   sample(f, centre, static_cast<std::int64_t>(std::floor(centre - radius)) + 1,
          static_cast<std::int64_t>(std::floor(centre + radius)), a.padded, taps);
   return true;

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "kernels/kernel.h"
-#include "ops/resize.h"
+#include "ops/resize_coordinates.h"
 
 namespace lamina {
 
@@ -31,7 +31,8 @@ struct ResizeAxis {
   std::int64_t pad = 0, padded = 0;  ///< before; picture with pads
   std::int64_t out = 0;
   bool resized = false;  ///< else only padded
-  float scale = 1, filter_scale = 1;
+  ResizeScale scale;
+  double filter_scale = 1;
   float roi_start = 0, roi_end = 1;
 };
 
