@@ -97,6 +97,10 @@ Dim floor_div(const Dim& a, std::int64_t divisor) {
   return {div(a.low()), div(a.high())};
 }
 
+void Shape::no_such_axis(std::size_t axis) const {
+  fail(ErrorCode::internal, "internal error: axis {} of the shape {}", axis, to_string(*this));
+}
+
 bool Shape::known() const {
   return ranked_ && std::all_of(dims_.begin(), dims_.end(), [](const Dim& d) { return d.known(); });
 }

@@ -24,6 +24,8 @@
 namespace lamina::testing {
 namespace {
 
+constexpr std::uint64_t kMutants = 6000;  // of the fixed set, some seconds
+
 std::optional<std::uint64_t> number_of(const char* variable) {
   const char* text = std::getenv(variable);
   return text ? std::optional<std::uint64_t>(std::strtoull(text, nullptr, 10)) : std::nullopt;
@@ -45,8 +47,8 @@ WatchOptions watch_options() {
 /// The seeds as trees, and all their parts.
 class Mutants {
  public:
-  Mutants() {
-    for (const auto& seed : all_seeds()) {
+  explicit Mutants(const std::vector<Seed>& seeds) {
+    for (const auto& seed : seeds) {
       try {
         by_format_[seed.format].push_back(tree_of(seed.format, seed.files));
       } catch (const std::exception&) {  // a format's text where its bytes were expected, or the like
@@ -58,11 +60,6 @@ class Mutants {
   }
 
   std::size_t formats() const { return by_format_.size(); }
-  std::size_t models(TreeFormat format) const {
-    const auto it = by_format_.find(format);
-    return it == by_format_.end() ? 0 : it->second.size();
-  }
-
   /// The same for the same number and the same seeds. Formats take turns.
   Seed mutant(std::uint64_t number) const {
     auto it = by_format_.begin();
@@ -78,11 +75,6 @@ class Mutants {
   std::map<TreeFormat, std::vector<std::string>> names_;
   std::map<TreeFormat, PartBank> banks_;
 };
-
-const Mutants& mutants() {
-  static const Mutants all;
-  return all;
-}
 
 /// Problems that differ in numbers and names only are one.
 std::string kind_of(const std::string& problem) {
@@ -115,8 +107,8 @@ void report(const std::vector<Failure>& failures, const std::function<Seed(std::
 
 
 /// Tries so many mutants from one on.
-void try_mutants(std::uint64_t first, std::uint64_t count) {
-  const auto all = [](std::uint64_t number) { return mutants().mutant(number); };
+void try_mutants(const Mutants& mutants, std::uint64_t first, std::uint64_t count) {
+  const auto all = [&](std::uint64_t number) { return mutants.mutant(number); };
   const bool verbose = std::getenv("LAMINA_VERBOSE") != nullptr;
   const auto failures = watched(
       first, count,
@@ -160,25 +152,28 @@ TEST(Mutation, treesAreWrittenAsTheyWereRead) {
 }
 
 TEST(Mutation, fixedMutants) {
-  if (mutants().formats() < 6)
+  const Mutants mutants(own_seeds());
+  if (mutants.formats() < 6)
     std::printf("some formats have no models: run formats_tests with LAMINA_KEEP_MODELS=%s first\n",
                 LAMINA_SEED_MODELS);
-  if (const auto alone = number_of("LAMINA_MUTANT")) return try_mutants(*alone, 1);
-  try_mutants(1000003 * number_of("LAMINA_SEED").value_or(0), number_of("LAMINA_MUTANTS").value_or(1000));
+  if (const auto alone = number_of("LAMINA_MUTANT")) return try_mutants(mutants, *alone, 1);
+  try_mutants(mutants, 1000003 * number_of("LAMINA_SEED").value_or(0),
+              number_of("LAMINA_MUTANTS").value_or(kMutants));
 }
 
 TEST(Mutation, soak) {
   const char* minutes = std::getenv("LAMINA_SOAK_MINUTES");
   if (!minutes) GTEST_SKIP() << "LAMINA_SOAK_MINUTES is not set";
   const auto seed = number_of("LAMINA_SEED").value_or(std::random_device()());
+  const Mutants mutants(all_seeds());
   std::fprintf(stderr, "Mutation.soak: seed %llu, %zu formats\n", static_cast<unsigned long long>(seed),
-               mutants().formats());
+               mutants.formats());
   const auto start = std::chrono::steady_clock::now();
   const std::chrono::duration<double, std::ratio<60>> most(std::strtod(minutes, nullptr));
   std::uint64_t done = 0;
   constexpr std::uint64_t kAtOnce = 1000;
   for (; std::chrono::steady_clock::now() - start < most; done += kAtOnce)
-    try_mutants(1000003 * seed + done, kAtOnce);
+    try_mutants(mutants, 1000003 * seed + done, kAtOnce);
   std::fprintf(stderr, "Mutation.soak: seed %llu, %llu mutants\n", static_cast<unsigned long long>(seed),
                static_cast<unsigned long long>(done));
 }

@@ -97,16 +97,18 @@ std::vector<Seed> operator_seeds() {
   return seeds;
 }
 
-const std::vector<Seed>& all_seeds() {
-  static const std::vector<Seed> all = [] {
-    auto seeds = operator_seeds();
-    const char* folder = std::getenv("LAMINA_SEED_MODELS");
-    append(seeds, seeds_in(folder ? folder : LAMINA_SEED_MODELS));
-    append(seeds, seeds_in(LAMINA_SHARED "/cases"));
-    append(seeds, seeds_in(LAMINA_SHARED "/models"));
-    return seeds;
-  }();
-  return all;
+std::vector<Seed> own_seeds() {
+  auto seeds = operator_seeds();
+  const char* folder = std::getenv("LAMINA_SEED_MODELS");
+  append(seeds, seeds_in(folder ? folder : LAMINA_SEED_MODELS));
+  return seeds;
+}
+
+std::vector<Seed> all_seeds() {
+  auto seeds = own_seeds();
+  append(seeds, seeds_in(LAMINA_SHARED "/cases"));
+  append(seeds, seeds_in(LAMINA_SHARED "/models"));
+  return seeds;
 }
 
 std::string save(const Seed& seed, const std::filesystem::path& folder) {

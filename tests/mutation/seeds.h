@@ -23,9 +23,10 @@ std::vector<Seed> seed_of(const std::filesystem::path& file);
 /// Each operator's example as IR.
 std::vector<Seed> operator_seeds();
 
-/// All that there are: the operators' examples, what tests/formats has kept (support/kept_models.h), what is
-/// in ../shared.
-const std::vector<Seed>& all_seeds();
+/// The operators' examples, and what tests/formats has kept (support/kept_models.h).
+std::vector<Seed> own_seeds();
+/// These and what is in ../shared.
+std::vector<Seed> all_seeds();
 
 /// Writes the model's files as FOLDER/NAME.EXTENSION; gives the first one's path.
 std::string save(const Seed& seed, const std::filesystem::path& folder);

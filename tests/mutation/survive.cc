@@ -3,6 +3,7 @@
 #include <sys/resource.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 
 #include "api/inside.h"
@@ -15,6 +16,7 @@
 #include "graph/verify.h"
 #include "graph/work.h"
 #include "ops/control.h"
+#include "ops/eval.h"
 #include "ops/operators.h"
 #include "plan/plan.h"
 
@@ -103,6 +105,26 @@ std::string text_problem(const Graph& g) {
   return d.empty() ? "" : "its text is read as another graph: " + d;
 }
 
+/// Has numbers that no trained model has: what comes of them is as large as infinity, or not a number, here
+/// and not there.
+bool has_wild_numbers(const Graph& g) {
+  constexpr double kWild = 1e5;
+  const auto wild = [&](double v) { return !(std::fabs(v) <= kWild); };
+  for (std::uint32_t i = 0; i < g.value_slots(); ++i)
+    if (const auto* t = g.constant({i}); t && is_float(t->element_type()) && t->size() <= kMostElements) {
+      const auto values = to_doubles(t->to_aligned());
+      if (std::any_of(values.begin(), values.end(), wild)) return true;
+    }
+  return any_node(g, [&](const Node& n) {
+    for (const auto& a : n.op->attributes()) {
+      if (const auto* v = std::get_if<double>(&a.value); v && wild(*v)) return true;
+      const auto* list = std::get_if<Floats>(&a.value);
+      if (list && std::any_of(list->begin(), list->end(), wild)) return true;
+    }
+    return std::any_of(n.bodies.begin(), n.bodies.end(), has_wild_numbers);
+  });
+}
+
 /// What the findings say is wrong.
 std::string faults_of(const check::Findings& found) {
   for (const auto& v : found.values)
@@ -180,7 +202,8 @@ Survival run(const Model& model, const Graph& graph, const std::vector<Tensor>& 
   for (std::size_t i = 0; i < model.outputs().size(); ++i)
     last.outputs.push_back({model.outputs()[i].name, request.output(i), {}});
   last.with_levels = [&] { return check::with_levels(impl); };
-  out.problem = faults_of(check::check_run(last));
+  const auto found = faults_of(check::check_run(last));
+  if (!has_wild_numbers(graph)) out.problem = found;
   return out;
 }
 
@@ -200,12 +223,18 @@ Survival read_and_run(const ModelFiles& files, std::uint64_t seed) {
   out.reached = Reached::large;
   const auto inputs = inputs_of(graph, seed);
   if (!inputs || !is_affordable(graph)) return out;
+  bool open = false;
   try {
-    if (!is_affordable(specialise(graph, *inputs, {}))) return out;
+    const auto known = specialise(graph, *inputs, {});
+    if (!is_affordable(known)) return out;
+    for (std::uint32_t i = 0; i < known.value_slots(); ++i)
+      open = open || (known.value({i}).kind != ValueKind::none && !known.type({i}).shape.known());
   } catch (const Error& e) {  // a run says the same
     if (out.problem = ordinary(e); !out.problem.empty()) return out;
   }
-  return run(model, graph, *inputs, seed);
+  out = run(model, graph, *inputs, seed);
+  out.sizes_follow_from_data = open;
+  return out;
 }
 
 }  // namespace
@@ -226,7 +255,9 @@ Survival survive(TreeFormat, const ModelFiles& files, std::uint64_t seed) {
   } catch (const std::exception& e) {
     out.problem = fmt::format("another exception: {}", e.what());
   }
-  if (const auto more = peak_kilobytes() - before; more > kMostKilobytes && out.problem.empty())
+  // Sizes that follow from data have bounds of their own, which a caller sets.
+  if (const auto more = peak_kilobytes() - before;
+      more > kMostKilobytes && out.problem.empty() && !out.sizes_follow_from_data)
     out.problem = fmt::format("{} MB of memory", more >> 10);
   return out;
 }
