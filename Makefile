@@ -56,15 +56,18 @@ isa: test ## tests and models limited to each instruction set in turn, and on pr
 	@scripts/bootstrap --isa
 	@.deps/py/bin/python3 tests/emulated.py build/release
 
-soak: ## random graphs and quantised patterns against the interpreter and damaged files for each reader, fresh seeds, SOAK_MINUTES=10
+soak: ## random graphs, quantised patterns and mutated models against the interpreter, damaged files for each reader, fresh seeds, SOAK_MINUTES=10
 	@scripts/bootstrap --test-models
-	@$(call cmake,release,--target property_tests formats_tests quantised_tests api_tests)
+	@$(call cmake,release,--target property_tests formats_tests quantised_tests mutation_tests api_tests)
+	@LAMINA_KEEP_MODELS=build/release/seed_models build/release/bin/formats_tests --gtest_brief=1
 	@seed=$${LAMINA_SEED:-$$(date +%s)}; running=; status=0; \
 	for job in $$(seq $(JOBS)); do \
 	  LAMINA_SEED=$$((seed + job)) LAMINA_SOAK_MINUTES=$(SOAK_MINUTES) \
 	    build/release/bin/property_tests --gtest_brief=1 --gtest_filter=Property.soak & running="$$running $$!"; \
 	  LAMINA_SEED=$$((seed + job)) LAMINA_SOAK_MINUTES=$(SOAK_MINUTES) \
 	    build/release/bin/quantised_tests --gtest_brief=1 & running="$$running $$!"; \
+	  LAMINA_SEED=$$((seed + job)) LAMINA_SOAK_MINUTES=$(SOAK_MINUTES) LAMINA_SEED_MODELS=build/release/seed_models \
+	    build/release/bin/mutation_tests --gtest_brief=1 --gtest_filter=Mutation.soak & running="$$running $$!"; \
 	  LAMINA_SEED=$$((seed + job)) LAMINA_SOAK_MINUTES=$(SOAK_MINUTES) \
 	    GTEST_TOTAL_SHARDS=$(JOBS) GTEST_SHARD_INDEX=$$((job - 1)) \
 	    build/release/bin/formats_tests --gtest_brief=1 --gtest_filter='*.soak' & running="$$running $$!"; done; \

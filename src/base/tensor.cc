@@ -247,9 +247,15 @@ Tensor Tensor::reshaped(Dims shape) const {
   });
 }
 
+/// Of packed elements the last byte may have bits that belong to none.
 bool Tensor::same_as(const Tensor& other) const noexcept {
-  return type_ == other.type_ && shape_ == other.shape_ &&
-         (data_ == other.data_ || bytes() == 0 || std::memcmp(data_, other.data_, bytes()) == 0);
+  if (type_ != other.type_ || shape_ != other.shape_) return false;
+  if (data_ == other.data_ || bytes() == 0) return true;
+  const auto used = size() * static_cast<std::size_t>(bits_of(type_)) % 8;
+  const auto whole = bytes() - (used == 0 ? 0 : 1);
+  if (whole != 0 && std::memcmp(data_, other.data_, whole) != 0) return false;
+  const auto mask = std::byte((1U << used) - 1);
+  return used == 0 || (data_[whole] & mask) == (other.data_[whole] & mask);
 }
 
 void Tensor::check_view(ElementType wanted) const {

@@ -1,12 +1,9 @@
 #include "exec/callers.h"
 
 #include <algorithm>
+#include <functional>
 
 namespace lamina {
-
-bool overlap(const Tensor& a, const Tensor& b) {
-  return a.valid() && b.valid() && a.raw() < b.raw() + b.bytes() && b.raw() < a.raw() + a.bytes();
-}
 
 CallersTensors::CallersTensors(std::shared_ptr<const Program> program) : program_(std::move(program)) {
   inputs_.resize(program_->graph().inputs().size());
@@ -16,13 +13,13 @@ CallersTensors::CallersTensors(std::shared_ptr<const Program> program) : program
 void CallersTensors::set_input(std::size_t index, Tensor tensor) {
   if (tensor.valid()) check_input(program_->graph(), program_->graph().inputs().at(index), tensor);
   inputs_.at(index) = std::move(tensor);
-  apart_ = false;
+  apart_ = sorted_ = false;
 }
 
 void CallersTensors::set_result(std::size_t index, Tensor tensor) {
   if (tensor.valid()) check_memory(index, tensor);
   results_.at(index) = std::move(tensor);
-  apart_ = false;
+  apart_ = sorted_ = false;
 }
 
 /// What is known of memory for a result before a run.
@@ -49,24 +46,55 @@ void CallersTensors::check() {
   apart_ = true;
 }
 
-void CallersTensors::check_overlaps() const {
+void CallersTensors::refuse_overlap(const Occupied& a, const Occupied& b) const {
   const auto& graph = program_->graph();
-  for (std::size_t r = 0; r < results_.size(); ++r) {
-    const auto refuse = [&](const char* what, const std::string& name) {
-      fail(ErrorCode::bad_input, "output \"{}\" overlaps {} \"{}\", wanted memory of its own",
-           graph.results()[r].name, what, name);
-    };
-    for (std::size_t i = 0; i < program_->model_inputs(); ++i)
-      if (lamina::overlap(results_[r], inputs_[i])) refuse("input", graph.value(graph.inputs()[i]).name);
-    for (std::size_t other = 0; other < r; ++other)
-      if (lamina::overlap(results_[r], results_[other])) refuse("output", graph.results()[other].name);
+  const bool two_results = a.is_result && b.is_result;
+  const auto result = two_results ? std::max(a.index, b.index) : a.is_result ? a.index : b.index;
+  const auto other = two_results ? std::min(a.index, b.index) : a.is_result ? b.index : a.index;
+  fail(ErrorCode::bad_input, "output \"{}\" overlaps {} \"{}\", wanted memory of its own",
+       graph.results()[result].name, two_results ? "output" : "input",
+       two_results ? graph.results()[other].name : graph.value(graph.inputs()[other]).name);
+}
+
+/// In the order of addresses, so that neither many inputs nor many outputs cost the square of their number.
+const std::vector<CallersTensors::Occupied>& CallersTensors::occupied() const {
+  if (sorted_) return occupied_;
+  occupied_.clear();
+  const auto add = [&](const Tensor& t, bool is_result, std::size_t index) {
+    if (t.valid() && t.bytes() != 0)
+      occupied_.push_back({t.raw(), t.raw() + t.bytes(), nullptr, is_result, index});
+  };
+  for (std::size_t r = 0; r < results_.size(); ++r) add(results_[r], true, r);
+  for (std::size_t i = 0; i < inputs_.size(); ++i) add(inputs_[i], false, i);
+  const std::less<const std::byte*> before;
+  std::sort(occupied_.begin(), occupied_.end(),
+            [&](const Occupied& a, const Occupied& b) { return before(a.begin, b.begin); });
+  const std::byte* reach = nullptr;
+  for (auto& o : occupied_) o.reach = reach = !reach || before(reach, o.end) ? o.end : reach;
+  sorted_ = true;
+  return occupied_;
+}
+
+/// Each overlaps what begins before it where that ends behind its beginning. Inputs may overlap each other.
+void CallersTensors::check_overlaps() const {
+  const Occupied *input = nullptr, *result = nullptr;  // that ends last so far
+  for (const auto& o : occupied()) {
+    if (!o.is_result && o.index >= program_->model_inputs()) continue;
+    if (result && result->end > o.begin) refuse_overlap(*result, o);
+    if (o.is_result && input && input->end > o.begin) refuse_overlap(*input, o);
+    const auto*& last = o.is_result ? result : input;
+    if (!last || o.end > last->end) last = &o;
   }
 }
 
 bool CallersTensors::overlap(const Tensor& memory) const {
-  const auto with = [&](const Tensor& t) { return lamina::overlap(memory, t); };
-  return std::any_of(inputs_.begin(), inputs_.end(), with) ||
-         std::any_of(results_.begin(), results_.end(), with);
+  if (!memory.valid() || memory.bytes() == 0) return false;
+  const auto& all = occupied();
+  const std::less<const std::byte*> before;
+  const auto behind = std::partition_point(all.begin(), all.end(), [&](const Occupied& o) {
+    return before(o.begin, memory.raw() + memory.bytes());
+  });
+  return behind != all.begin() && before(memory.raw(), std::prev(behind)->reach);
 }
 
 void check_result_memory(const Program& program, std::size_t r, const Tensor& memory,

@@ -4,9 +4,6 @@
 
 namespace lamina {
 
-/// They have a byte in common.
-bool overlap(const Tensor& a, const Tensor& b);
-
 /// Inputs and memory for results. Not thread-safe.
 class CallersTensors {
  public:
@@ -22,17 +19,32 @@ class CallersTensors {
   bool overlap(const Tensor& memory) const;
 
   /// Behind the model's own those of variables, which others put there.
-  std::vector<Tensor>& inputs() { return inputs_; }
+  std::vector<Tensor>& inputs() {
+    sorted_ = false;
+    return inputs_;
+  }
   const std::vector<Tensor>& inputs() const { return inputs_; }
   const std::vector<Tensor>& results() const { return results_; }
 
  private:
   void check_memory(std::size_t r, const Tensor& memory) const;
+  /// Memory of an output, which nothing else may touch, or of an input.
+  struct Occupied {
+    const std::byte* begin;
+    const std::byte* end;
+    const std::byte* reach;  ///< where all up to this one end
+    bool is_result;
+    std::size_t index;
+  };
+  const std::vector<Occupied>& occupied() const;
   void check_overlaps() const;
+  [[noreturn]] void refuse_overlap(const Occupied& a, const Occupied& b) const;
 
   std::shared_ptr<const Program> program_;
   std::vector<Tensor> inputs_, results_;
   bool apart_ = false;  // no memory for a result overlaps something else that was set
+  mutable std::vector<Occupied> occupied_;  // by address; kept so that the next run need not allocate
+  mutable bool sorted_ = false;
 };
 
 /// Throws Error(bad_input) unless memory for result `r` is for exactly that.

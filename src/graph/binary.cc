@@ -184,6 +184,7 @@ struct GraphParts {
       auto name = from.text();
       return Result{std::move(name), {from.get<std::uint32_t>()}};
     });
+    g.index_results();
     for (auto left = from.count(); left > 0; --left) g.by_name_[from.text()] = ValueId{};
     for (std::uint32_t v = 0; v < g.values_.size(); ++v)
       if (g.values_[v].kind != ValueKind::none) g.by_name_[g.values_[v].name] = {v};

@@ -100,7 +100,22 @@ ValueId Graph::add(Op op, std::vector<ValueId> inputs, const std::string& name) 
 
 void Graph::add_result(const std::string& result_name, ValueId value) {
   require_outputs(results_.size() + 1);
+  LAMINA_CHECK(value.index < values_.size(), "result \"{}\" is no value", result_name);
+  values_[value.index].results.push_back(static_cast<std::uint32_t>(results_.size()));
   results_.push_back({result_name, value});
+}
+
+void Graph::set_result(std::size_t index, ValueId value) {
+  auto& result = results_.at(index);
+  std::erase(values_[result.value.index].results, index);
+  result.value = value;
+  values_[value.index].results.push_back(static_cast<std::uint32_t>(index));
+}
+
+void Graph::index_results() {
+  for (auto& v : values_) v.results.clear();
+  for (std::uint32_t r = 0; r < results_.size(); ++r)
+    if (const auto at = results_[r].value.index; at < values_.size()) values_[at].results.push_back(r);
 }
 
 SourceId Graph::add_source(const std::string& source_name, const std::string& type) {
@@ -111,16 +126,6 @@ SourceId Graph::add_source(const std::string& source_name, const std::string& ty
 std::size_t Graph::node_count() const {
   return static_cast<std::size_t>(
       std::count_if(nodes_.begin(), nodes_.end(), [](const Node& n) { return !n.erased(); }));
-}
-
-bool Graph::is_result(ValueId id) const {
-  return std::any_of(results_.begin(), results_.end(), [&](const Result& r) { return r.value == id; });
-}
-
-std::size_t Graph::readers(ValueId id) const {
-  return value(id).uses.size() +
-         static_cast<std::size_t>(
-             std::count_if(results_.begin(), results_.end(), [&](const Result& r) { return r.value == id; }));
 }
 
 const Tensor* Graph::constant(ValueId id) const {
@@ -210,7 +215,7 @@ void Graph::set_type(ValueId v, TensorType type) { values_[v.index].type = std::
 
 void Graph::set_value_name(ValueId v, const std::string& wanted) {
   auto& value = values_[v.index];
-  if (value.name == wanted) return;
+  if (wanted.empty() || value.name == wanted) return;  // a name that was made up is better than none
   by_name_.erase(value.name);
   value.name = find_value(wanted).valid() ? unique_name(wanted) : wanted;
   by_name_[value.name] = v;
@@ -230,8 +235,12 @@ void Graph::replace(ValueId from, ValueId to) {
     nodes_[use.node.index].inputs[use.input] = to;
     add_use(to, use);
   }
-  for (auto& r : results_)
-    if (r.value == from) r.value = to;
+  const auto results = std::move(values_[from.index].results);
+  values_[from.index].results.clear();
+  for (const auto r : results) {
+    results_[r].value = to;
+    values_[to.index].results.push_back(r);
+  }
 }
 
 void Graph::erase(NodeId id) {
@@ -250,11 +259,8 @@ std::vector<NodeId> Graph::erase_unused() {
   std::vector<NodeId> erased, work;
   for (std::uint32_t n = 0; n < nodes_.size(); ++n)
     if (!nodes_[n].erased()) work.push_back({n});
-  std::vector<bool> result(values_.size(), false);
-  for (const auto& r : results_) result[r.value.index] = true;
   const auto unread = [&](const Node& n) {
-    return std::all_of(n.outputs.begin(), n.outputs.end(),
-                       [&](ValueId v) { return value(v).uses.empty() && !result[v.index]; });
+    return std::all_of(n.outputs.begin(), n.outputs.end(), [&](ValueId v) { return readers(v) == 0; });
   };
   while (!work.empty()) {  // from the end, so that whole chains go in one pass
     const auto id = work.back();

@@ -34,6 +34,7 @@ struct Value {
   std::uint32_t output = 0;          ///< which output of the producer
   Tensor constant;                   ///< of a constant; its data may be unaligned (a slice of a mapped file)
   std::vector<Use> uses;             ///< by nodes; being a result of the graph is not a use
+  std::vector<std::uint32_t> results;  ///< which results of the graph it is, in any order
 };
 
 class Graph;
@@ -84,9 +85,9 @@ class Graph {
   std::size_t node_count() const;  ///< without erased ones
   const std::vector<ValueId>& inputs() const { return inputs_; }
   const std::vector<Result>& results() const { return results_; }
-  bool is_result(ValueId id) const;
+  bool is_result(ValueId id) const { return !value(id).results.empty(); }
   /// Number of readers: uses plus results.
-  std::size_t readers(ValueId id) const;
+  std::size_t readers(ValueId id) const { return value(id).uses.size() + value(id).results.size(); }
   /// The constant's tensor, or null.
   const Tensor* constant(ValueId id) const;
   /// The node that makes the value, or an invalid id.
@@ -105,7 +106,7 @@ class Graph {
   void set_node_name(NodeId node, std::string name) { nodes_[node.index].name = std::move(name); }
   void set_value_name(ValueId value, const std::string& name);  ///< made unique
   void set_sources(NodeId node, std::vector<SourceId> sources);
-  void set_result(std::size_t index, ValueId value) { results_[index].value = value; }
+  void set_result(std::size_t index, ValueId value);
   std::vector<Graph>& bodies(NodeId node) { return nodes_[node.index].bodies; }
   /// Every use and result of `from` reads `to` instead.
   void replace(ValueId from, ValueId to);
@@ -126,6 +127,8 @@ class Graph {
   std::string unique_name(const std::string& wanted);
   void add_use(ValueId value, Use use);
   void drop_use(ValueId value, Use use);
+  /// The values know again which results they are.
+  void index_results();
 
   std::vector<Node> nodes_;
   std::vector<Value> values_;

@@ -5,7 +5,6 @@
 #include <mutex>
 #include <unordered_map>
 
-#include "base/divide.h"
 #include "base/immortal.h"
 
 namespace lamina {
@@ -38,12 +37,20 @@ Symbols& symbols() {
 
 std::int64_t saturated_product(std::int64_t a, std::int64_t b) {
   std::int64_t r = 0;
-  return __builtin_mul_overflow(a, b, &r) ? Dim::kUnbounded : r;
+  if (!__builtin_mul_overflow(a, b, &r)) return r;
+  return (a < 0) == (b < 0) ? Dim::kUnbounded : INT64_MIN;
 }
 
 std::int64_t saturated_sum(std::int64_t a, std::int64_t b) {
   std::int64_t r = 0;
-  return __builtin_add_overflow(a, b, &r) ? Dim::kUnbounded : r;
+  if (!__builtin_add_overflow(a, b, &r)) return r;
+  return b < 0 ? INT64_MIN : Dim::kUnbounded;
+}
+
+std::int64_t saturated_difference(std::int64_t a, std::int64_t b) {
+  std::int64_t r = 0;
+  if (!__builtin_sub_overflow(a, b, &r)) return r;
+  return b < 0 ? Dim::kUnbounded : INT64_MIN;
 }
 
 }  // namespace
@@ -69,8 +76,9 @@ Dim operator+(const Dim& a, const Dim& b) {
 
 Dim operator-(const Dim& a, const Dim& b) {
   if (b.is(0)) return a;
-  const auto low = b.high() == Dim::kUnbounded ? 0 : a.low() - b.high();
-  const auto high = a.high() == Dim::kUnbounded ? Dim::kUnbounded : a.high() - b.low();
+  const auto low = b.high() == Dim::kUnbounded ? 0 : saturated_difference(a.low(), b.high());
+  const auto high =
+      a.high() == Dim::kUnbounded ? Dim::kUnbounded : saturated_difference(a.high(), b.low());
   if (a.known() && b.known()) return {low, high};
   return {std::max<std::int64_t>(low, 0), std::max<std::int64_t>(high, 0)};
 }
@@ -84,9 +92,13 @@ Dim operator*(const Dim& a, const Dim& b) {
 Dim floor_div(const Dim& a, std::int64_t divisor) {
   if (divisor == 1) return a;
   const auto div = [&](std::int64_t v) {
-    return v == Dim::kUnbounded ? v : (v >= 0 ? v / divisor : -(ceil_div(-v, divisor)));
+    return v == Dim::kUnbounded ? v : v / divisor - (v % divisor < 0 ? 1 : 0);
   };
   return {div(a.low()), div(a.high())};
+}
+
+void Shape::no_such_axis(std::size_t axis) const {
+  fail(ErrorCode::internal, "internal error: axis {} of the shape {}", axis, to_string(*this));
 }
 
 bool Shape::known() const {

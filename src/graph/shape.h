@@ -53,8 +53,15 @@ class Shape {
 
   bool ranked() const { return ranked_; }
   std::size_t rank() const { return dims_.size(); }  ///< only when ranked
-  const Dim& operator[](std::size_t axis) const { return dims_[axis]; }
-  Dim& operator[](std::size_t axis) { return dims_[axis]; }
+  /// Checked: readers and inference look at shapes of strangers' models.
+  const Dim& operator[](std::size_t axis) const {
+    if (axis >= dims_.size()) no_such_axis(axis);
+    return dims_[axis];
+  }
+  Dim& operator[](std::size_t axis) {
+    if (axis >= dims_.size()) no_such_axis(axis);
+    return dims_[axis];
+  }
   const std::vector<Dim>& dims() const { return dims_; }
   bool known() const;  ///< rank and every dimension
   Dims sizes() const;  ///< the numbers; only when known()
@@ -65,6 +72,8 @@ class Shape {
   bool operator==(const Shape&) const = default;
 
  private:
+  [[noreturn]] void no_such_axis(std::size_t axis) const;
+
   std::vector<Dim> dims_;
   bool ranked_ = false;
 };

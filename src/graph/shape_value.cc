@@ -21,6 +21,7 @@ class Follower {
 
  private:
   static ShapeValue constant(const Tensor& t);
+  static bool fits(const Shape& shape, const std::vector<Dim>& values);
   ShapeValue in_range(ValueId v, ShapeValue values) const;
 
   const Graph& graph_;
@@ -38,6 +39,7 @@ class Context final : public ShapeValueContext {
     return i < node_.inputs.size() ? follower_.of(node_.inputs[i], depth_ + 1) : std::nullopt;
   }
   std::optional<std::int64_t> bound(std::size_t i) override {
+    if (i >= node_.inputs.size() || !node_.inputs[i].valid()) return std::nullopt;
     if (const auto* t = follower_.graph().constant(node_.inputs[i]);
         t && is_integer(t->element_type()) && t->size() == 1)
       return to_ints(*t)[0];
@@ -73,16 +75,26 @@ ShapeValue Follower::constant(const Tensor& t) {
   return std::vector<Dim>(values.begin(), values.end());
 }
 
+/// The shape has room for so many elements, and is one that is followed. Callers take elements of the list by
+/// what they know of the shape.
+bool Follower::fits(const Shape& shape, const std::vector<Dim>& values) {
+  if (!shape.ranked()) return true;
+  const Dim count(static_cast<std::int64_t>(values.size()));
+  return shape.rank() == 0 ? count.is(1) : shape.rank() == 1 && shape[0].fits(count);
+}
+
 /// What the value's own type may have cut off is not known: sums that wrapped, or a size in a byte. Sizes
 /// without an upper bound are taken to fit 32 bits and more.
 ShapeValue Follower::in_range(ValueId v, ShapeValue values) const {
   const auto type = graph_.type(v).element;
   if (!values || !is_integer(type) || values->size() > kMostElements) return std::nullopt;
+  if (!fits(graph_.type(v).shape, *values)) return std::nullopt;
   const int bits = std::min(bits_of(type) - (is_signed(type) ? 1 : 0), 63);
   const auto most = bits == 63 ? INT64_MAX - 1 : (std::int64_t{1} << bits) - 1;
   const auto least = is_signed(type) ? -most - 1 : 0;
   for (const auto& d : *values) {
-    const bool open = !d.known() && d.high() == Dim::kUnbounded && bits >= 31;
+    if (d == any_value()) continue;
+    const bool open = !d.known() && d.high() == Dim::kUnbounded && bits >= 31 && d.low() <= most / 2;
     if (d.low() < least || d.low() > most || (!open && d.high() > most)) return std::nullopt;
   }
   return values;
@@ -90,8 +102,11 @@ ShapeValue Follower::in_range(ValueId v, ShapeValue values) const {
 
 }  // namespace
 
+/// Callers take elements that are not known for sizes.
 std::optional<std::vector<Dim>> dims_of_value(const Graph& graph, ValueId value) {
-  return Follower(graph).of(value, 0);
+  auto values = Follower(graph).of(value, 0);
+  if (values) std::replace(values->begin(), values->end(), any_value(), Dim());
+  return values;
 }
 
 }  // namespace lamina

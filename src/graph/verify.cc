@@ -165,7 +165,18 @@ class Verifier {
     }
   }
 
+  /// Values know which results they are.
   void check_results() {
+    std::vector<std::vector<std::uint32_t>> wanted(g_.value_slots());
+    for (std::uint32_t r = 0; r < g_.results().size(); ++r)
+      if (const auto at = g_.results()[r].value.index; at < wanted.size()) wanted[at].push_back(r);
+    for (std::uint32_t i = 0; i < g_.value_slots(); ++i) {
+      auto results = g_.value({i}).results;
+      std::sort(results.begin(), results.end());
+      if (results != wanted[i])
+        report_unsound("value \"{}\" lists {} results, it is {} of them or others", g_.value({i}).name,
+                       results.size(), wanted[i].size());
+    }
     for (std::size_t i = 0; i < g_.results().size(); ++i)
       if (const auto& r = g_.results()[i]; !exists(r.value))
         report_unsound("result {} \"{}\" is value {}, which does not exist", i, r.name, r.value.index);

@@ -15,6 +15,7 @@
 #include <type_traits>
 
 #include "graph/op.h"
+#include "graph/shape_value.h"
 
 namespace lamina {
 
@@ -256,16 +257,16 @@ LAMINA_COMPARISON(GreaterEqual, 1, anything, Trait::none, "a >= b", a >= b)
 // sizes: of what may be negative they would say too much.
 inline Dim of_sizes(Add, const Dim& a, const Dim& b) {
   const auto sum = a + b;
-  return sum.known() || sum.low() >= 0 ? sum : Dim();
+  return sum.known() || sum.low() >= 0 ? sum : any_value();
 }
 inline Dim of_sizes(Subtract, const Dim& a, const Dim& b) {
   const bool sure =
       (a.known() && b.known()) || b.is(0) || (b.high() != Dim::kUnbounded && a.low() >= b.high());
-  return sure ? a - b : Dim();
+  return sure ? a - b : any_value();
 }
 inline Dim of_sizes(Multiply, const Dim& a, const Dim& b) {
   const bool sure = (a.known() && b.known()) || (a.low() >= 0 && b.low() >= 0);
-  return sure ? a * b : Dim();
+  return sure ? a * b : any_value();
 }
 
 }  // namespace scalar

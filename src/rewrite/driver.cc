@@ -6,6 +6,7 @@
 
 #include "base/cancellation.h"
 #include "base/nearest.h"
+#include "graph/infer.h"
 #include "graph/verify.h"
 
 namespace lamina {
@@ -28,10 +29,18 @@ bool unread(const Graph& graph, const Node& n) {
 
 }  // namespace
 
+namespace {
+
+/// By node, for each of its inputs: inference asked for its value and there was none.
+using WideNodes = std::unordered_map<std::uint32_t, std::vector<bool>>;
+
+}  // namespace
+
 /// Nodes that are still to be looked at.
 struct Driver::Work {
   std::deque<NodeId> queue;
   std::vector<bool> waiting;
+  WideNodes wide;
   std::unordered_map<const Rule*, std::size_t> hits;
   std::size_t nodes = 0;  ///< at the beginning
   std::size_t most = 0;   ///< rewrites until then: more do not end
@@ -238,8 +247,25 @@ bool may_hold_sizes(const TensorType& type) {
   return is_integer(type.element) && (!type.shape.ranked() || type.shape.rank() < 2);
 }
 
-/// Types follow from a value that has changed.
-void propagate_types(Graph& graph, ValueId from) {
+/// Whether inference of a node may give another type now that input `input` is a constant of the type that it
+/// had: only where it asks for the input's value. Of few inputs that is not worth to be known.
+bool asks_for_value(const Graph& graph, const Use& use, WideNodes& wide) {
+  constexpr std::size_t kWide = 16;
+  const Node& n = graph.node(use.node);
+  if (n.inputs.size() < kWide) return true;
+  const auto [it, fresh] = wide.try_emplace(use.node.index);
+  auto& asked = it->second;
+  if (fresh || asked.size() != n.inputs.size()) {
+    InferContext context(graph, n);
+    n.op->infer(context);
+    asked.resize(n.inputs.size());
+    for (std::size_t i = 0; i < asked.size(); ++i) asked[i] = context.lacks(i);
+  }
+  return asked[use.input];
+}
+
+/// Types follow from a value that has changed; `same_type`: only in that it is a constant now.
+void propagate_types(Graph& graph, ValueId from, bool same_type, WideNodes& wide) {
   std::vector<ValueId> changed{from};
   std::unordered_set<std::uint32_t> sizes;  // that were followed
   while (!changed.empty()) {
@@ -247,7 +273,11 @@ void propagate_types(Graph& graph, ValueId from) {
     changed.pop_back();
     const auto uses = graph.value(v).uses;
     for (const auto& use : uses) {
-      const bool retyped = graph.infer_node(use.node);
+      bool retyped = false;
+      if (v != from || !same_type || asks_for_value(graph, use, wide)) {
+        retyped = graph.infer_node(use.node);
+        wide.erase(use.node.index);
+      }
       for (auto o : graph.node(use.node).outputs)
         if (retyped || (may_hold_sizes(graph.type(o)) && sizes.insert(o.index).second)) changed.push_back(o);
     }
@@ -267,7 +297,11 @@ void take_out(Graph& graph, NodeId id, std::vector<ValueId>& touched, std::vecto
 
 /// Results that are made anew.
 struct Driver::Redirected {
-  std::vector<ValueId> retyped;                          // inference may now know more
+  struct Retyped {
+    ValueId value;
+    bool same_type;
+  };
+  std::vector<Retyped> retyped;                          // inference may now know more
   std::vector<std::pair<ValueId, std::string>> renamed;  // names of replaced values live on
 };
 
@@ -281,8 +315,9 @@ Driver::Redirected Driver::redirect(Graph& graph, const Rule& rule, const Rewrit
   };
   for (const auto& [from, to] : r.replaced_) {
     check_type(graph, rule, graph.label(graph.producer(from)), from, to);
-    if (!(graph.type(from) == graph.type(to)) || graph.constant(to) || may_hold_sizes(graph.type(to)))
-      out.retyped.push_back(to);
+    const bool same_type = graph.type(from) == graph.type(to);
+    if (!same_type || graph.constant(to) || may_hold_sizes(graph.type(to)))
+      out.retyped.push_back({to, same_type});
     const auto maker = graph.producer(to);
     const bool fresh = maker.valid() ? is_new(maker) : graph.constant(to) && graph.value(to).uses.empty();
     if (fresh) out.renamed.emplace_back(to, graph.value(from).name);
@@ -369,7 +404,7 @@ std::string Driver::apply(Graph& graph, const Active& active, const Match& match
   if (r.heir_.valid()) r.add_sources(r.heir_, sources);
   record(graph, active, label, r, sources);
 
-  for (auto v : results.retyped) propagate_types(graph, v);
+  for (const auto& r : results.retyped) propagate_types(graph, r.value, r.same_type, work.wide);
   if (options_.observer) options_.observer->after(seen(graph, rule, r, number));
   // Large graphs are looked at after every few rewrites, so that the cost stays in proportion.
   if (options_.verify && done_ % (1 + outermost_->node_slots() / kVerifiedAtOnce) == 0)

@@ -251,8 +251,9 @@ Verdict read_only_by(const Graph& graph, ValueId value, NodeId reader) {
   const auto p = graph.producer(value);
   const auto what = p.valid() ? "the " + in_sentence(graph.node(p).op.name()) + "'s result"
                               : fmt::format("'{}'", graph.value(value).name);
-  for (const auto& r : graph.results())
-    if (r.value == value) return Verdict::no("{} is also the output '{}'", what, r.name);
+  if (graph.is_result(value))
+    return Verdict::no("{} is also the output '{}'", what,
+                       graph.results()[graph.value(value).results.front()].name);
   for (const auto& use : graph.value(value).uses)
     if (use.node != reader) return Verdict::no("{} is also read by '{}'", what, graph.label(use.node));
   return Verdict::no("{} is read {} times by '{}'", what, graph.readers(value), graph.label(reader));

@@ -141,8 +141,9 @@ Verdict all_take(const Match& m, const LinearStep& lowest, bool scales) {
   const Graph& g = m.graph();
   const auto y = g.node(lowest.node).outputs[0];
   const auto& uses = g.value(y).uses;
-  for (const auto& result : g.results())
-    if (result.value == y) return Verdict::no("{} is also the output '{}'", m.label(y), result.name);
+  if (g.is_result(y))
+    return Verdict::no("{} is also the output '{}'", m.label(y),
+                       g.results()[g.value(y).results.front()].name);
   if (uses.size() > kMostReaders) return Verdict::no("{} is read {} times", m.label(y), uses.size());
   for (const auto& use : uses) {
     const auto way = way_of(g, use);

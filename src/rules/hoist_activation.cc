@@ -12,6 +12,10 @@
 namespace lamina {
 namespace {
 
+/// Nodes between a host and an activation that is to go there. A chain without a host is walked up from each of
+/// its nodes: without a bound the time would grow with the square of its length.
+constexpr int kMostBetween = 64;
+
 /// All operands but input `running` are single numbers.
 bool others_are_numbers(const Graph& g, const Node& n, std::size_t running) {
   for (std::size_t i = 0; i < n.inputs.size(); ++i)
@@ -30,7 +34,9 @@ bool works_anywhere(const Graph& g, const Node& n, std::size_t running) {
 /// What makes the moved value: a node that has an epilogue, perhaps behind further movements, and activations
 /// that will follow this one.
 bool comes_from_host(const Graph& g, const Node& movement) {
-  for (auto id = g.producer(movement.inputs[0]); id.valid(); id = g.producer(g.node(id).inputs[0])) {
+  int left = kMostBetween;
+  for (auto id = g.producer(movement.inputs[0]); id.valid() && --left >= 0;
+       id = g.producer(g.node(id).inputs[0])) {
     if (is_host(g.node(id))) return true;
     if (!moves_elements(g.node(id)) && !works_anywhere(g, g.node(id), 0)) return false;
   }
@@ -68,7 +74,8 @@ ValueId hoisted(Rewrite& r, const Node& root, std::size_t running, ValueId v) {
 /// Joins nothing but results of nodes with epilogues, which nobody else reads.
 bool joins_hosts(const Graph& g, const Node& n) {
   return n.op.is<Concat>() && std::all_of(n.inputs.begin(), n.inputs.end(), [&](ValueId v) {
-           while (v.valid() && g.readers(v) == 1 && g.producer(v).valid()) {
+           int left = kMostBetween;
+           while (v.valid() && g.readers(v) == 1 && g.producer(v).valid() && --left >= 0) {
              const Node& p = g.node(g.producer(v));
              if (is_host(p)) return true;
              if (!works_anywhere(g, p, 0)) return false;

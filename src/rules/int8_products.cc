@@ -128,10 +128,11 @@ Tensor by_channel(const Graph& g, const Node& product, const std::vector<double>
   return from_doubles(ElementType::f32, dims, numbers);
 }
 
-/// The bias as an operand of Add.
+/// The bias, which may be of another element type, as an operand of Add.
 ValueId bias_operand(Rewrite& r, const Node& product) {
   const Graph& g = r.graph();
-  const auto v = product.inputs[2];
+  auto v = product.inputs[2];
+  if (g.type(v).element != ElementType::f32) v = r.add(Convert{ElementType::f32}, {v});
   if (product.op.is<MatMul>()) return v;
   const auto rank = g.type(product.outputs[0]).shape.rank();
   if (const auto* t = g.constant(v))

@@ -220,11 +220,9 @@ std::size_t slot_of(const Node& node, ValueId value) {
 Verdict output_stays_apart(const Match& match, ValueId from, ValueId to) {
   const Graph& g = match.graph();
   if (g.value(to).kind != ValueKind::input) return Verdict::yes();
-  for (const auto& result : g.results())
-    if (result.value == from)
-      return Verdict::no("the output '{}' would be the input '{}' itself: a copy must stay", result.name,
-                         g.value(to).name);
-  return Verdict::yes();
+  if (!g.is_result(from)) return Verdict::yes();
+  return Verdict::no("the output '{}' would be the input '{}' itself: a copy must stay",
+                     g.results()[g.value(from).results.front()].name, g.value(to).name);
 }
 
 }  // namespace lamina

@@ -148,6 +148,20 @@ TEST(Tensor, LimitsCountDimensionsBesideZeros) {
             std::string::npos);
 }
 
+/// Files may have anything in the bits of the last byte that belong to no element.
+TEST(Tensor, BitsBehindTheLastElementAreNoDifference) {
+  for (const auto& [type, elements] :
+       {std::pair(ElementType::u4, 1), {ElementType::i4, 3}, {ElementType::u1, 5}}) {
+    Tensor a(type, {elements}), b(type, {elements});
+    std::fill_n(a.raw(), a.bytes(), std::byte{0});
+    std::fill_n(b.raw(), b.bytes(), std::byte{0});
+    b.raw()[b.bytes() - 1] = std::byte{0x80};
+    EXPECT_TRUE(a.same_as(b)) << name_of(type);
+    b.raw()[b.bytes() - 1] = std::byte{0x01};
+    EXPECT_FALSE(a.same_as(b)) << name_of(type);
+  }
+}
+
 TEST(Tensor, ValuesMustFitTheShape) { EXPECT_THROW(Tensor::of<float>({3}, std::vector<float>{1, 2}), Error); }
 
 }  // namespace

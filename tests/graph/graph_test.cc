@@ -119,6 +119,38 @@ TEST(Graph, ReplaceMovesUsesAndResults) {
   expect_sound(g);
 }
 
+TEST(Graph, NoNameTakesNoNameAway) {
+  Graph g;
+  const auto x = g.add_input("x", {ElementType::f32, {2}});
+  const auto y = g.add(test::Relu{}, {x});
+  const auto made_up = g.value(y).name;
+  g.set_value_name(y, "");
+  EXPECT_EQ(g.value(y).name, made_up);
+  g.add_result("", y);
+  expect_sound(g);
+}
+
+/// A value knows which results it is: asking costs the same however many there are.
+TEST(Graph, ValuesKnowTheirResults) {
+  Graph g = diamond();
+  const auto a = g.find_value("a"), b = g.find_value("b"), z = g.find_value("z");
+  g.add_result("again", z);
+  g.add_result("b", b);
+  EXPECT_EQ(g.readers(z), 2U);
+  EXPECT_EQ(g.readers(b), 2U);
+  EXPECT_EQ(g.value(z).results, (std::vector<std::uint32_t>{0, 1}));
+  g.set_result(1, a);
+  EXPECT_EQ(g.readers(z), 1U);
+  EXPECT_TRUE(g.is_result(a));
+  g.replace(z, b);
+  EXPECT_FALSE(g.is_result(z));
+  EXPECT_EQ(g.value(b).results.size(), 2U);
+  EXPECT_EQ(g.results()[0].value, b);
+  expect_sound(g);
+  const Graph copy = g;
+  EXPECT_EQ(copy.value(b).results.size(), 2U);
+}
+
 TEST(Graph, EraseRefusesWhatIsRead) {
   auto g = diamond();
   EXPECT_THROW(g.erase(g.producer(g.find_value("a"))), Error);

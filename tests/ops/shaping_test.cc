@@ -51,6 +51,36 @@ TEST(ShapeArithmetic, SlicesToTheLargestInteger) {
   }
 }
 
+/// The sizes of a scalar are no numbers at all: so are their sums and products with a single number.
+TEST(ShapeArithmetic, CombinesEmptyListsWithSingleNumbers) {
+  for (const auto& op : {Op(Add{}), Op(Subtract{}), Op(Multiply{}), Op(Divide{})}) {
+    Graph g;
+    const auto sizes = g.add(ShapeOf{}, {g.add_input("x", f32(Shape(std::vector<Dim>())))});
+    const auto number = g.add_constant(ints({1}));
+    const auto scalar = g.add_constant(Tensor::scalar<std::int64_t>(2));
+    const auto three = g.add(ShapeOf{}, {g.add_input("y", f32({5, 6, 7}))});
+    for (const auto& [a, b] : {std::pair(sizes, number), {number, sizes}, {sizes, scalar}, {scalar, sizes},
+                               {sizes, sizes}})
+      EXPECT_EQ(dims_of_value(g, g.add(op, {a, b})), std::vector<Dim>()) << op.name();
+    EXPECT_EQ(dims_of_value(g, g.add(op, {number, number})).value().size(), 1U) << op.name();
+    EXPECT_EQ(dims_of_value(g, g.add(op, {three, scalar})).value().size(), 3U) << op.name();
+    EXPECT_ERROR(g.add(op, {sizes, three}), "broadcast");
+  }
+}
+
+/// A list is not one that the shape of the value has no room for.
+TEST(ShapeArithmetic, KnowsNothingOfWhatItsShapeContradicts) {
+  Graph g;
+  const auto sizes = g.add(ShapeOf{}, {g.add_input("x", f32({5, 6}))});
+  const auto open = g.add(Identity{}, {sizes});
+  g.set_type(open, {ElementType::i64, Shape::of_rank(1)});
+  EXPECT_EQ(dims_of_value(g, open).value().size(), 2U);
+  for (const auto& shape : {Shape(std::vector<Dim>()), Shape({3}), Shape({Dim(3, 8)}), Shape({1, 2})}) {
+    g.set_type(open, {ElementType::i64, shape});
+    EXPECT_FALSE(dims_of_value(g, open).has_value()) << to_string(shape);
+  }
+}
+
 TEST(ShapeArithmetic, KnowsNothingOfWhatItsTypeCutsOff) {
   Graph g;
   const auto x = g.add_input("x", f32({300, 4, dim("N")}));

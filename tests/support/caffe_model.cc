@@ -7,6 +7,7 @@
 #include "interpreter/interpreter.h"
 #include "lamina/error.h"
 #include "ops/eval.h"
+#include "tests/support/kept_models.h"
 
 namespace lamina::testing {
 namespace {
@@ -65,8 +66,10 @@ std::string caffe_net(const std::vector<std::int64_t>& shape, std::string_view l
 }
 
 Loaded read_caffe_text(std::string_view text, std::string_view weights) {
-  return read(
+  auto loaded = read(
       MemorySource(in_memory("net", text), weights.empty() ? nullptr : in_memory("weights", weights), {}));
+  keep_model("prototxt", text, "caffemodel", weights);
+  return loaded;
 }
 
 std::vector<Tensor> run_caffe(std::string_view text, std::string_view weights,

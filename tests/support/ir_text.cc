@@ -10,6 +10,7 @@
 #include "interpreter/interpreter.h"
 #include "lamina/error.h"
 #include "ops/eval.h"
+#include "tests/support/kept_models.h"
 
 namespace lamina::testing {
 
@@ -105,12 +106,13 @@ IrText IrText::body_of_this() const {
 
 Loaded read(const IrText& ir) {
   const TemporaryFolder folder;
-  return read_ir(ir.write(folder));
+  auto loaded = read_ir(ir.write(folder));
+  keep_model("xml", ir.text(), "bin", ir.bin);
+  return loaded;
 }
 
 std::vector<Tensor> run(const IrText& ir, const std::vector<Tensor>& inputs) {
-  const TemporaryFolder folder;
-  return interpret(read_ir(ir.write(folder)).graph, inputs);
+  return interpret(read(ir).graph, inputs);
 }
 
 std::vector<Tensor> run_text(const std::string& xml, const std::vector<Tensor>& inputs) {

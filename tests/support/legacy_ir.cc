@@ -7,6 +7,7 @@
 
 #include "interpreter/interpreter.h"
 #include "ops/eval.h"
+#include "tests/support/kept_models.h"
 
 namespace lamina::testing {
 namespace {
@@ -124,12 +125,13 @@ std::string LegacyIr::write(const TemporaryFolder& folder) const {
 
 Loaded read(const LegacyIr& ir) {
   const TemporaryFolder folder;
-  return read_ir(ir.write(folder));
+  auto loaded = read_ir(ir.write(folder));
+  keep_model("xml", ir.text(), "bin", ir.bin);
+  return loaded;
 }
 
 std::vector<Tensor> run(const LegacyIr& ir, const std::vector<Tensor>& inputs) {
-  const TemporaryFolder folder;
-  return interpret(read_ir(ir.write(folder)).graph, inputs);
+  return interpret(read(ir).graph, inputs);
 }
 
 std::string refusal(const LegacyIr& ir) { return refusal(ir.text(), ir.bin); }

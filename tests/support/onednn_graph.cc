@@ -6,6 +6,7 @@
 #include "lamina/error.h"
 #include "ops/eval.h"
 #include "rules/widen_half.h"
+#include "tests/support/kept_models.h"
 
 namespace lamina::testing {
 namespace {
@@ -63,7 +64,9 @@ std::string OneDnnGraph::text() const {
 }
 
 Loaded read_onednn_text(std::string_view text, const ReadSettings& settings) {
-  return read(MemorySource(in_memory(text), nullptr, {}), settings);
+  auto loaded = read(MemorySource(in_memory(text), nullptr, {}), settings);
+  keep_model("json", text);
+  return loaded;
 }
 
 std::vector<Tensor> run_onednn(std::string_view text, const std::vector<Tensor>& inputs) {

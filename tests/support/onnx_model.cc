@@ -4,6 +4,7 @@
 
 #include "interpreter/interpreter.h"
 #include "lamina/error.h"
+#include "tests/support/kept_models.h"
 
 namespace lamina::testing {
 namespace {
@@ -192,7 +193,9 @@ std::string onnx_model(const OnnxGraph& graph, int opset, const Texts& functions
 Loaded read_onnx_bytes(std::string_view bytes) {
   const TemporaryFolder folder;
   write_file(folder.file("m.onnx"), bytes);
-  return read_onnx(folder.file("m.onnx"));
+  auto loaded = read_onnx(folder.file("m.onnx"));
+  keep_model("onnx", bytes);
+  return loaded;
 }
 
 std::vector<Tensor> run_onnx(const OnnxGraph& graph, const std::vector<Tensor>& inputs, int opset) {

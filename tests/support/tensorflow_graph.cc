@@ -4,6 +4,7 @@
 
 #include "interpreter/interpreter.h"
 #include "lamina/error.h"
+#include "tests/support/kept_models.h"
 
 namespace lamina::testing::tf {
 namespace {
@@ -170,7 +171,9 @@ Loaded read_bytes(std::string_view bytes, const ReadSettings& settings, const ch
   const TemporaryFolder folder;
   const auto path = folder.file(name);
   write_file(path, bytes);
-  return read(FileSource(path), settings);
+  auto loaded = read(FileSource(path), settings);
+  if (path.ends_with(".pb")) keep_model("pb", bytes);
+  return loaded;
 }
 
 std::vector<Tensor> run(const TensorflowGraph& graph, const std::vector<Tensor>& inputs) {

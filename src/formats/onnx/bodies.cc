@@ -11,7 +11,7 @@ Captures Importer::captures(Scope& scope, const std::vector<const GraphProto*>& 
   Captures out;
   std::set<std::string_view> seen;
   for (const auto* body : bodies)
-    for (auto name : free_names(*body)) {
+    for (auto name : orders_.free_names(*body)) {
       if (!seen.insert(name).second) continue;
       const auto value = lookup(scope, name);
       if (is_sequence(scope.graph, value)) throw NotSupported{"a body that reads a sequence"};

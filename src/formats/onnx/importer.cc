@@ -171,7 +171,7 @@ void Importer::warn(const std::string& text) {
 }
 
 void Importer::import_nodes(Scope& scope, const std::vector<NodeProto>& nodes) {
-  for (auto n : sorted(nodes)) import_node(scope, nodes[n]);
+  for (auto n : orders_.sorted(nodes)) import_node(scope, nodes[n]);
 }
 
 const FunctionProto* Importer::function_of(const NodeProto& node) const {

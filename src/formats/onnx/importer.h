@@ -13,6 +13,7 @@
 
 #include "formats/loaded.h"
 #include "formats/onnx/call.h"
+#include "formats/onnx/order.h"
 #include "formats/onnx/proto.h"
 #include "formats/onnx/tensors.h"
 
@@ -99,6 +100,7 @@ class Importer {
   bool is_tainted(Scope& scope, const NodeProto& node);
 
   const ModelProto& model_;
+  Orders orders_;
   TensorReader tensors_;
   const ReadSettings& settings_;
   std::set<std::string, std::less<>> settable_;  // not met yet
@@ -110,11 +112,5 @@ class Importer {
   std::set<std::string> warned_;
   std::size_t nodes_inlined_ = 0, calls_ = 0;
 };
-
-/// Names that a graph reads from around it, in order of first use.
-std::vector<std::string_view> free_names(const GraphProto& graph);
-/// Indices of the nodes so that each comes after those it reads; stable. Throws on a cycle and when two nodes
-/// make one name.
-std::vector<std::size_t> sorted(const std::vector<NodeProto>& nodes);
 
 }  // namespace lamina::onnx

@@ -176,6 +176,7 @@ void check_rank(const Call& c, ValueId v, std::string_view what, std::size_t ran
 }
 
 ValueId apart(Call& c, ValueId v, std::int64_t heads) {
+  check_rank(c, v, "a projection", 3);
   const auto width = c.type(v).shape[2];
   if (width.known() && width.size() % heads != 0) c.fail("{} channels for {} heads", width.size(), heads);
   return c.add(Reshape{true}, {v, c.ints_constant({0, 0, heads, width.known() ? width.size() / heads : -1})});

@@ -1,16 +1,15 @@
-/// Which names a graph reads, and in which order its nodes can be converted.
+#include "formats/onnx/order.h"
+
 #include <queue>
-#include <unordered_map>
 #include <unordered_set>
 
-#include "formats/onnx/importer.h"
 #include "formats/read_error.h"
 
 namespace lamina::onnx {
-namespace {
 
 template <class F>
-void for_each_read(const NodeProto& node, F f) {
+void Orders::for_each_read(const NodeProto& node, F f) {
+  ++nodes_seen_;
   for (auto name : node.inputs)
     if (!name.empty()) f(name);
   for (const auto& a : node.attributes)
@@ -18,24 +17,24 @@ void for_each_read(const NodeProto& node, F f) {
       for (auto name : free_names(*a.g)) f(name);
 }
 
-}  // namespace
-
-std::vector<std::string_view> free_names(const GraphProto& graph) {
+const Names& Orders::free_names(const GraphProto& graph) {
+  if (const auto it = free_names_.find(&graph); it != free_names_.end()) return it->second;
   std::unordered_set<std::string_view> own;
   for (const auto& v : graph.inputs) own.insert(v.name);
   for (const auto& t : graph.initializers) own.insert(t.name);
   for (const auto& t : graph.sparse_initializers) own.insert(t.values.name);
   for (const auto& n : graph.nodes) own.insert(n.outputs.begin(), n.outputs.end());
-  std::vector<std::string_view> out;
+  Names out;
   const auto note = [&](std::string_view name) {
     if (own.insert(name).second) out.push_back(name);
   };
   for (const auto& n : graph.nodes) for_each_read(n, note);
   for (const auto& v : graph.outputs) note(v.name);
-  return out;
+  return free_names_.emplace(&graph, std::move(out)).first->second;
 }
 
-std::vector<std::size_t> sorted(const std::vector<NodeProto>& nodes) {
+const std::vector<std::size_t>& Orders::sorted(const std::vector<NodeProto>& nodes) {
+  if (const auto it = sorted_.find(&nodes); it != sorted_.end()) return it->second;
   std::unordered_map<std::string_view, std::size_t> maker;
   for (std::size_t n = 0; n < nodes.size(); ++n)
     for (auto name : nodes[n].outputs)
@@ -69,7 +68,7 @@ std::vector<std::size_t> sorted(const std::vector<NodeProto>& nodes) {
       fail_reading(FileProblem::cycle, "the nodes form a cycle with \"{}\" ({})",
                    nodes[n].name.empty() && !nodes[n].outputs.empty() ? nodes[n].outputs[0] : nodes[n].name,
                    nodes[n].op_type);
-  return order;
+  return sorted_.emplace(&nodes, std::move(order)).first->second;
 }
 
 }  // namespace lamina::onnx

@@ -192,7 +192,17 @@ void Importer::bind_outputs(std::uint32_t n, const Values& values, std::size_t f
     }
 }
 
+bool Importer::reaches(const Scope& scope, std::uint32_t node) const {
+  const auto frame = links_.frames().of(node);
+  for (const auto* s = &scope; s; s = s->around)
+    if (s->frame == frame) return true;
+  return false;
+}
+
 ValueId Importer::lookup(Scope& scope, Ref ref) {
+  if (!reaches(scope, ref.node))
+    fail(ErrorCode::bad_file, "reads \"{}\" ({}) in the midst of another loop", def_.nodes[ref.node].name,
+         def_.nodes[ref.node].op);
   if (scope.around && links_.frames().of(ref.node) != scope.frame)
     return carried_in(scope, lookup(*scope.around, ref));
   const auto& values = values_[ref.node];

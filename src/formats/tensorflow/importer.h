@@ -82,6 +82,8 @@ class Importer {
   Values inputs_of(std::uint32_t node);
   ValueId lookup(Ref ref) { return lookup(*scope_, ref); }
   ValueId lookup(Scope& scope, Ref ref);
+  /// The node is in the scope's loop or in one around it: what others have made is in graphs that are done.
+  bool reaches(const Scope& scope, std::uint32_t node) const;
   ValueId carried_in(Scope& scope, ValueId around);
   void bind_outputs(std::uint32_t node, const Values& values, std::size_t first_value);
   void add_results();

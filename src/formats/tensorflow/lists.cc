@@ -79,7 +79,7 @@ ValueId fitted(Call& c, ValueId list, ValueId item) {
 Values gap_before(Call& c, ValueId list, ValueId index, ValueId item) {
   const auto known = c.known_ints(index);
   const auto& shape = c.shape(list);
-  if (known && shape.ranked() && shape[0].known() && known->at(0) <= shape[0].size()) return {};
+  if (known && shape.ranked() && shape[0].known() && known->front() <= shape[0].size()) return {};
   const auto length = c.part(c.shape_of(list), 0, 1);
   const auto missing = c.add(Maximum{}, {c.add(Subtract{}, {index, length}), c.ints_constant({0})});
   return {c.filled(c.number(0, c.known_element(item)), c.concat({missing, c.shape_of(item)}, 0))};
@@ -87,6 +87,8 @@ Values gap_before(Call& c, ValueId list, ValueId index, ValueId item) {
 
 /// The list with the item at a place, which may be behind its end when it grows.
 ValueId with_item(Call& c, ValueId list, ValueId index, ValueId item, bool grows) {
+  if (const auto known = c.known_ints(index); known && known->size() != 1)
+    c.fail("an index has {} elements, wanted 1", known->size());
   index = c.to_vector(c.convert(index, ElementType::i64));
   list = fitted(c, list, item);
   if (!grows) return c.add(ScatterUpdate{}, {list, index, alone(c, item), c.int_constant(0)});
@@ -160,7 +162,8 @@ ValueId cut(Call& c, ValueId value, ValueId lengths) {
 
 /// A list's handle says whether it grows.
 bool grows(Call& c) {
-  const auto& node = c.importer().origin(c.node().inputs.at(0));
+  if (c.node().inputs.empty()) c.fail("has 0 inputs, wanted a handle");
+  const auto& node = c.importer().origin(c.node().inputs[0]);
   return node.op.starts_with("TensorArray") && Call(c.importer(), node, {}).flag("dynamic_size");
 }
 

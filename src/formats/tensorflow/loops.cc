@@ -131,6 +131,9 @@ class LoopImport {
       const auto* v = variable_of(bound.merge);
       const auto start = v ? known_int(v->initial) : std::nullopt, by = v ? step(*v) : std::nullopt;
       const auto& limits = in_.values_[bound.limit.node];
+      if (in_.links_.frames().of(bound.limit.node) != frame_number_ &&
+          !in_.reaches(around_, bound.limit.node))
+        return {};
       if (!start || !by || bound.limit.port >= limits.size() || varies(bound.limit)) return {};
       const auto limit = limits[bound.limit.port];
       if (!is_integer(graph.type(limit).element) || std::abs(*start) > INT32_MAX) return {};

@@ -1,0 +1,465 @@
+#include "tests/mutation/protobuf_tree.h"
+
+#include <algorithm>
+#include <cstring>
+#include <functional>
+#include <optional>
+#include <protozero/pbf_reader.hpp>
+#include <protozero/pbf_writer.hpp>
+#include <stdexcept>
+
+namespace lamina::testing {
+namespace {
+
+struct Field {
+  std::uint32_t number;
+  std::string_view name;
+  char type;  ///< message, integer, float, double, string, bytes: by their first letters
+  std::string_view message = {};
+};
+
+using Schema = std::map<std::string_view, std::vector<Field>>;
+
+const Schema& schema() {
+  static const Schema all{
+      // ONNX
+      {"ModelProto",
+       {{1, "ir_version", 'i'},
+        {7, "graph", 'm', "GraphProto"},
+        {8, "opset_import", 'm', "OperatorSetIdProto"},
+        {25, "functions", 'm', "FunctionProto"}}},
+      {"OperatorSetIdProto", {{1, "domain", 's'}, {2, "version", 'i'}}},
+      {"FunctionProto",
+       {{1, "name", 's'},
+        {4, "input", 's'},
+        {5, "output", 's'},
+        {6, "attribute_name", 's'},
+        {7, "node", 'm', "NodeProto"},
+        {9, "opset_import", 'm', "OperatorSetIdProto"},
+        {10, "domain", 's'},
+        {11, "attribute_proto", 'm', "AttributeProto"}}},
+      {"GraphProto",
+       {{1, "node", 'm', "NodeProto"},
+        {2, "name", 's'},
+        {5, "initializer", 'm', "TensorProto"},
+        {11, "input", 'm', "ValueInfoProto"},
+        {12, "output", 'm', "ValueInfoProto"},
+        {13, "value_info", 'm', "ValueInfoProto"},
+        {15, "sparse_initializer", 'm', "SparseTensorProto"}}},
+      {"NodeProto",
+       {{1, "input", 's'},
+        {2, "output", 's'},
+        {3, "name", 's'},
+        {4, "op_type", 's'},
+        {5, "attribute", 'm', "AttributeProto"},
+        {7, "domain", 's'}}},
+      {"AttributeProto",
+       {{1, "name", 's'},
+        {2, "f", 'f'},
+        {3, "i", 'i'},
+        {4, "s", 's'},
+        {5, "t", 'm', "TensorProto"},
+        {6, "g", 'm', "GraphProto"},
+        {7, "floats", 'f'},
+        {8, "ints", 'i'},
+        {9, "strings", 's'},
+        {10, "tensors", 'm', "TensorProto"},
+        {11, "graphs", 'm', "GraphProto"},
+        {20, "type", 'i'},
+        {21, "ref_attr_name", 's'},
+        {22, "sparse_tensor", 'm', "SparseTensorProto"}}},
+      {"TensorProto",
+       {{1, "dims", 'i'},
+        {2, "data_type", 'i'},
+        {4, "float_data", 'f'},
+        {5, "int32_data", 'i'},
+        {6, "string_data", 's'},
+        {7, "int64_data", 'i'},
+        {8, "name", 's'},
+        {9, "raw_data", 'b'},
+        {10, "double_data", 'd'},
+        {11, "uint64_data", 'i'},
+        {14, "data_location", 'i'}}},
+      {"SparseTensorProto",
+       {{1, "values", 'm', "TensorProto"}, {2, "indices", 'm', "TensorProto"}, {3, "dims", 'i'}}},
+      {"ValueInfoProto", {{1, "name", 's'}, {2, "type", 'm', "TypeProto"}}},
+      {"TypeProto",
+       {{1, "tensor_type", 'm', "TypeProto.Tensor"},
+        {4, "sequence_type", 'm', "TypeProto.Sequence"},
+        {9, "optional_type", 'm', "TypeProto.Sequence"}}},
+      {"TypeProto.Tensor", {{1, "elem_type", 'i'}, {2, "shape", 'm', "ShapeProto"}}},
+      {"TypeProto.Sequence", {{1, "sequence_elem", 'm', "TypeProto"}}},
+      {"ShapeProto", {{1, "dim", 'm', "DimProto"}}},
+      {"DimProto", {{1, "dim_value", 'i'}, {2, "dim_param", 's'}}},
+      // TensorFlow
+      {"GraphDef",
+       {{1, "node", 'm', "NodeDef"}, {2, "library", 'm', "Library"}, {4, "versions", 'm', "Versions"}}},
+      {"Versions", {{1, "producer", 'i'}, {2, "min_consumer", 'i'}}},
+      {"Library", {{1, "function", 'm', "FunctionDef"}}},
+      {"FunctionDef",
+       {{1, "signature", 'm', "OpDef"},
+        {3, "node", 'm', "NodeDef"},
+        {4, "ret", 'm', "Ret"},
+        {5, "attr", 'm', "AttrEntry"}}},
+      {"OpDef",
+       {{1, "name", 's'}, {2, "input_arg", 'm', "ArgDef"}, {3, "output_arg", 'm', "ArgDef"}}},
+      {"ArgDef",
+       {{1, "name", 's'}, {3, "type", 'i'}, {4, "type_attr", 's'}, {5, "number_attr", 's'}}},
+      {"Ret", {{1, "key", 's'}, {2, "value", 's'}}},
+      {"NodeDef",
+       {{1, "name", 's'}, {2, "op", 's'}, {3, "input", 's'}, {4, "device", 's'}, {5, "attr", 'm', "AttrEntry"}}},
+      {"AttrEntry", {{1, "key", 's'}, {2, "value", 'm', "AttrValue"}}},
+      {"AttrValue",
+       {{1, "list", 'm', "AttrList"},
+        {2, "s", 's'},
+        {3, "i", 'i'},
+        {4, "f", 'f'},
+        {5, "b", 'i'},
+        {6, "type", 'i'},
+        {7, "shape", 'm', "TensorShape"},
+        {8, "tensor", 'm', "TfTensor"},
+        {9, "placeholder", 's'},
+        {10, "func", 'm', "NameAttrList"}}},
+      {"AttrList",
+       {{2, "s", 's'},
+        {3, "i", 'i'},
+        {4, "f", 'f'},
+        {5, "b", 'i'},
+        {6, "type", 'i'},
+        {7, "shape", 'm', "TensorShape"},
+        {8, "tensor", 'm', "TfTensor"},
+        {9, "func", 'm', "NameAttrList"}}},
+      {"NameAttrList", {{1, "name", 's'}, {2, "attr", 'm', "AttrEntry"}}},
+      {"TensorShape", {{2, "dim", 'm', "TfDim"}, {3, "unknown_rank", 'i'}}},
+      {"TfDim", {{1, "size", 'i'}, {2, "name", 's'}}},
+      {"TfTensor",
+       {{1, "dtype", 'i'},
+        {2, "tensor_shape", 'm', "TensorShape"},
+        {4, "tensor_content", 'b'},
+        {5, "float_val", 'f'},
+        {6, "double_val", 'd'},
+        {7, "int_val", 'i'},
+        {8, "string_val", 's'},
+        {10, "int64_val", 'i'},
+        {11, "bool_val", 'i'},
+        {13, "half_val", 'i'}}},
+      // Caffe
+      {"NetParameter", {{1, "name", 's'}, {2, "layers", 'm', "V1Layer"}, {100, "layer", 'm', "Layer"}}},
+      {"V1Layer",
+       {{2, "bottom", 's'}, {3, "top", 's'}, {4, "name", 's'}, {5, "type", 'i'}, {6, "blobs", 'm', "Blob"}}},
+      {"Layer",
+       {{1, "name", 's'}, {2, "type", 's'}, {3, "bottom", 's'}, {4, "top", 's'}, {7, "blobs", 'm', "Blob"}}},
+      {"Blob",
+       {{1, "num", 'i'},
+        {2, "channels", 'i'},
+        {3, "height", 'i'},
+        {4, "width", 'i'},
+        {5, "data", 'f'},
+        {7, "shape", 'm', "BlobShape"},
+        {8, "double_data", 'd'}}},
+      {"BlobShape", {{1, "dim", 'i'}}},
+  };
+  return all;
+}
+
+constexpr std::size_t kMostNumbers = 64;  // of a field; more of them stay bytes
+constexpr int kDeepest = 40;
+
+Tree leaf(std::string_view name, Tree::Kind kind) { return {std::string(name), kind}; }
+
+Tree other(const protozero::pbf_reader& field, std::string_view bytes) {
+  // What is not named here: "#number wire-type".
+  auto out = leaf("#" + std::to_string(field.tag()), Tree::Kind::bytes);
+  out.integer = static_cast<std::int64_t>(field.wire_type());
+  out.text = std::string(bytes);
+  return out;
+}
+
+/// One element of a repeated field, or all of a packed one.
+template <class Get, class Packed>
+void numbers(protozero::pbf_reader& in, const Field& f, Tree& to, Tree::Kind kind, const Get& get,
+             const Packed& get_packed) {
+  const auto add = [&](auto value) {
+    auto number = leaf(f.name, kind);
+    if (kind == Tree::Kind::integer)
+      number.integer = static_cast<std::int64_t>(value);
+    else
+      number.real = static_cast<double>(value);
+    to.children.push_back(std::move(number));
+  };
+  if (in.wire_type() != protozero::pbf_wire_type::length_delimited) return add(get(in));
+  auto copy = in;
+  const auto all = get_packed(in);
+  if (all.size() > kMostNumbers) {
+    const auto view = copy.get_view();
+    to.children.push_back(other(in, {view.data(), view.size()}));
+    return;
+  }
+  for (auto v : all) add(v);
+}
+
+void parse(std::string_view bytes, std::string_view message, Tree& to, int depth);
+
+void parse_field(protozero::pbf_reader& in, const Field& f, Tree& to, int depth) {
+  switch (f.type) {
+    case 'm': {
+      auto child = leaf(f.name, Tree::Kind::group);
+      const auto view = in.get_view();
+      parse({view.data(), view.size()}, f.message, child, depth + 1);
+      child.text = std::string(f.message);
+      to.children.push_back(std::move(child));
+      return;
+    }
+    case 'i':
+      return numbers(
+          in, f, to, Tree::Kind::integer, [](auto& i) { return i.get_int64(); },
+          [](auto& i) { return i.get_packed_int64(); });
+    case 'f':
+      return numbers(
+          in, f, to, Tree::Kind::real, [](auto& i) { return i.get_float(); },
+          [](auto& i) { return i.get_packed_float(); });
+    case 'd':
+      return numbers(
+          in, f, to, Tree::Kind::real, [](auto& i) { return i.get_double(); },
+          [](auto& i) { return i.get_packed_double(); });
+    default: {
+      auto child = leaf(f.name, f.type == 's' ? Tree::Kind::text : Tree::Kind::bytes);
+      child.text = in.get_string();
+      child.integer = 2;
+      to.children.push_back(std::move(child));
+    }
+  }
+}
+
+void parse(std::string_view bytes, std::string_view message, Tree& to, int depth) {
+  if (depth > kDeepest) throw std::runtime_error("too deep");
+  to.text = std::string(message);
+  const auto& fields = schema().at(message);
+  protozero::pbf_reader in(bytes.data(), bytes.size());
+  while (in.next()) {
+    const auto f = std::find_if(fields.begin(), fields.end(), [&](auto& x) { return x.number == in.tag(); });
+    if (f != fields.end()) {
+      parse_field(in, *f, to, depth);
+    } else if (in.wire_type() == protozero::pbf_wire_type::length_delimited) {
+      const auto view = in.get_view();
+      to.children.push_back(other(in, {view.data(), view.size()}));
+    } else {
+      in.skip();
+    }
+  }
+}
+
+void write(const Tree& tree, std::string& bytes) {
+  protozero::pbf_writer out(bytes);
+  const auto& fields = schema().at(tree.text);
+  for (const auto& c : tree.children) {
+    if (c.name.starts_with("#")) {
+      out.add_bytes(static_cast<std::uint32_t>(std::stoul(c.name.substr(1))), c.text);
+      continue;
+    }
+    const auto f = std::find_if(fields.begin(), fields.end(), [&](auto& x) { return x.name == c.name; });
+    if (f == fields.end()) continue;  // a part of another message
+    switch (f->type) {
+      case 'm':
+        if (c.kind == Tree::Kind::group) {
+          std::string inner;
+          auto part = c;
+          part.text = std::string(f->message);
+          write(part, inner);
+          out.add_message(f->number, inner);
+        }
+        break;
+      case 'i':
+        out.add_int64(f->number, c.integer);
+        break;
+      case 'f':
+        out.add_float(f->number, static_cast<float>(c.real));
+        break;
+      case 'd':
+        out.add_double(f->number, c.real);
+        break;
+      default:
+        out.add_string(f->number, c.text);
+    }
+  }
+}
+
+Tree protobuf_tree(std::string_view bytes, std::string_view message) {
+  Tree root = leaf(message, Tree::Kind::group);
+  parse(bytes, message, root, 0);
+  return root;
+}
+
+/// Raw data of few elements become numbers, which are easier to change.
+void unpack_raw(Tree& tensor) {
+  auto* raw = tensor.find("raw_data");
+  const auto type = tensor.integer_of("data_type", 0);
+  const std::size_t size = type == 1 || type == 6 ? 4 : type == 7 ? 8 : 0;
+  if (!raw || size == 0 || raw->text.size() > kMostNumbers * size || raw->text.size() % size != 0) return;
+  const auto bytes = raw->text;
+  std::erase_if(tensor.children, [](const Tree& c) { return c.name == "raw_data"; });
+  for (std::size_t at = 0; at < bytes.size(); at += size) {
+    auto number = leaf(type == 1 ? "float_data" : type == 6 ? "int32_data" : "int64_data",
+                       type == 1 ? Tree::Kind::real : Tree::Kind::integer);
+    float f = 0;
+    std::int32_t i = 0;
+    std::memcpy(type == 1 ? static_cast<void*>(&f) : &i, bytes.data() + at, 4);
+    number.real = static_cast<double>(f);
+    number.integer = i;
+    if (type == 7) std::memcpy(&number.integer, bytes.data() + at, 8);
+    tensor.children.push_back(std::move(number));
+  }
+}
+
+void each_group(Tree& tree, std::string_view message, const std::function<void(Tree&)>& change) {
+  if (tree.kind == Tree::Kind::group && tree.text == message) change(tree);
+  for (auto& c : tree.children) each_group(c, message, change);
+}
+
+}  // namespace
+
+Tree onnx_tree(std::string_view bytes) {
+  auto tree = protobuf_tree(bytes, "ModelProto");
+  if (!tree.find("graph")) throw std::runtime_error("no ONNX model");
+  each_group(tree, "TensorProto", unpack_raw);
+  return tree;
+}
+
+Tree tensorflow_tree(std::string_view bytes) {
+  auto tree = protobuf_tree(bytes, "GraphDef");
+  if (!tree.find("node")) throw std::runtime_error("no TensorFlow graph");
+  return tree;
+}
+
+Tree caffemodel_tree(std::string_view bytes) { return protobuf_tree(bytes, "NetParameter"); }
+
+std::string protobuf_bytes(const Tree& tree) {
+  std::string bytes;
+  write(tree, bytes);
+  return bytes;
+}
+
+namespace {
+
+/// So many children of the name, by repeating those of any name in `names`, or zeros.
+void resize_numbers(Tree& tensor, std::string_view name, Tree::Kind kind, std::size_t count,
+                    std::initializer_list<std::string_view> names) {
+  std::vector<Tree> values;
+  std::erase_if(tensor.children, [&](const Tree& c) {
+    const bool is_value = std::find(names.begin(), names.end(), c.name) != names.end();
+    if (is_value) values.push_back(c);
+    return is_value;
+  });
+  if (values.empty()) values.push_back(leaf(name, kind));
+  for (std::size_t i = 0; i < count; ++i) {
+    auto v = values[i % values.size()];
+    if (v.kind != kind) {
+      v.integer = std::abs(v.real) < 1e9 ? static_cast<std::int64_t>(v.real) : 0;
+      v.real = kind == Tree::Kind::real && v.kind == Tree::Kind::integer
+                   ? static_cast<double>(values[i % values.size()].integer)
+                   : v.real;
+    }
+    v.name = std::string(name);
+    v.kind = kind;
+    tensor.children.push_back(std::move(v));
+  }
+}
+
+/// The product of sizes; nothing where it is not to be met.
+std::optional<std::size_t> count_of(const std::vector<std::int64_t>& sizes) {
+  std::int64_t count = 1;
+  for (auto s : sizes) {
+    if (s < 0 || s > 4096) return std::nullopt;
+    count *= s;
+    if (count > 4096) return std::nullopt;
+  }
+  return static_cast<std::size_t>(count);
+}
+
+std::vector<std::int64_t> sizes_of(const Tree& group, std::string_view name) {
+  std::vector<std::int64_t> out;
+  for (const auto& c : group.children)
+    if (c.name == name) out.push_back(c.kind == Tree::Kind::group ? c.integer_of("size", 0) : c.integer);
+  return out;
+}
+
+void repeat(std::string& bytes, std::size_t size) {
+  const std::string was = bytes.empty() ? std::string(1, '\0') : bytes;
+  bytes.clear();
+  while (bytes.size() < size) bytes += was;
+  bytes.resize(size);
+}
+
+void repair_onnx(Tree& t) {
+  const auto type = t.integer_of("data_type", 1);
+  const auto count = count_of(sizes_of(t, "dims"));
+  if (!count) return;
+  constexpr std::size_t sizes[] = {0, 4, 1, 1, 2, 2, 4, 8, 0, 1, 2, 8, 4, 8, 8, 16, 2, 1, 1, 1, 1};
+  const auto known = type > 0 && type < 21 ? sizes[type] : 1;
+  for (auto& c : t.children)
+    if (c.name == "raw_data" || c.name.starts_with("#")) {
+      if (c.name == "raw_data") repeat(c.text, *count * known);
+      return;
+    }
+  const auto data = {std::string_view("float_data"), std::string_view("int32_data"),
+                     std::string_view("int64_data"), std::string_view("double_data"),
+                     std::string_view("uint64_data")};
+  if (type == 8) return;
+  const bool real = type == 1 || type == 11;
+  resize_numbers(t,
+                 type == 1                 ? "float_data"
+                 : type == 11              ? "double_data"
+                 : type == 7               ? "int64_data"
+                 : type == 12 || type == 13 ? "uint64_data"
+                                           : "int32_data",
+                 real ? Tree::Kind::real : Tree::Kind::integer, *count, data);
+}
+
+void repair_tensorflow(Tree& t) {
+  const auto* shape = t.find("tensor_shape");
+  const auto count = count_of(shape ? sizes_of(*shape, "dim") : std::vector<std::int64_t>());
+  if (!count) return;
+  const auto type = t.integer_of("dtype", 1);
+  constexpr std::size_t sizes[] = {0, 4, 8, 4, 1, 2, 1, 0, 8, 8, 1, 1, 1, 4, 2, 2, 2, 2, 16, 2, 0, 0, 4, 8};
+  if (auto* raw = t.find("tensor_content")) return repeat(raw->text, *count * (type > 0 && type < 24 ? sizes[type] : 1));
+  const auto data = {std::string_view("float_val"), std::string_view("int_val"), std::string_view("int64_val"),
+                     std::string_view("double_val"), std::string_view("bool_val"),
+                     std::string_view("half_val")};
+  if (type == 7) return;
+  const auto* name = type == 1    ? "float_val"
+                     : type == 2  ? "double_val"
+                     : type == 9  ? "int64_val"
+                     : type == 10 ? "bool_val"
+                     : type == 19 ? "half_val"
+                                  : "int_val";
+  const auto was = static_cast<std::size_t>(
+      std::count_if(t.children.begin(), t.children.end(), [&](const Tree& c) { return c.name == name; }));
+  resize_numbers(t, name, type <= 2 ? Tree::Kind::real : Tree::Kind::integer,
+                 std::min(*count, std::max<std::size_t>(was, 1)), data);
+}
+
+void repair_caffe(Tree& t) {
+  const auto* shape = t.find("shape");
+  const auto count = count_of(shape ? sizes_of(*shape, "dim")
+                                    : std::vector{t.integer_of("num", 1), t.integer_of("channels", 1),
+                                                  t.integer_of("height", 1), t.integer_of("width", 1)});
+  if (!count) return;
+  for (const auto& c : t.children)
+    if (c.name.starts_with("#")) {
+      std::erase_if(t.children, [](const Tree& x) { return x.name.starts_with("#"); });
+      break;
+    }
+  const bool doubles = t.find("double_data") != nullptr;
+  resize_numbers(t, doubles ? "double_data" : "data", Tree::Kind::real, *count,
+                 {std::string_view("data"), std::string_view("double_data")});
+}
+
+}  // namespace
+
+void repair_tensor(Tree& tensor, std::string_view message) {
+  if (message == "TensorProto") repair_onnx(tensor);
+  if (message == "TfTensor") repair_tensorflow(tensor);
+  if (message == "Blob") repair_caffe(tensor);
+}
+
+}  // namespace lamina::testing
