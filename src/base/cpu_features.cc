@@ -2,7 +2,10 @@
 
 #include <cpuid.h>
 
+#include <cstdlib>
 #include <iterator>
+
+#include "base/error.h"
 
 namespace lamina {
 namespace {
@@ -92,8 +95,25 @@ CpuRegisters cpu_registers() {
   return r;
 }
 
-Features cpu_features() {
+Features features_present() {
   static const Features features = features_of(cpu_registers());
+  return features;
+}
+
+Features limited_to(Isa isa, Features features) {
+  return isa == Isa::avx512 ? features : features.without(features.without(needed_by(isa)));
+}
+
+Features cpu_features() {
+  static const Features features = [] {
+    const char* limit = std::getenv("LAMINA_MAX_ISA");
+    if (limit == nullptr || *limit == '\0' || limit == kNativeIsa) return features_present();
+    const auto isa = isa_named(limit);
+    if (!isa)
+      fail(ErrorCode::bad_option, "the environment variable LAMINA_MAX_ISA is \"{}\": wanted one of {}", limit,
+           fmt::join(isa_limits(), ", "));
+    return limited_to(*isa, features_present());
+  }();
   return features;
 }
 

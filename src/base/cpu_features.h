@@ -76,8 +76,18 @@ struct CpuRegisters {
 /// Features whose registers the operating system does not keep are not there.
 Features features_of(const CpuRegisters& registers);
 
-/// Of this processor.
+/// The registers of this processor.
 CpuRegisters cpu_registers();
+
+/// What this processor has.
+Features features_present();
+
+/// What this process may use: features_present(), or those of them that the level in the environment variable
+/// LAMINA_MAX_ISA allows (sse41, avx2, avx512 or native). The variable is read once. Throws Error(bad_option)
+/// when it holds another word.
 Features cpu_features();
+
+/// The features that remain when a process is limited to that level: AVX2 without AVX-VNNI, for instance.
+Features limited_to(Isa isa, Features features);
 
 }  // namespace lamina

@@ -81,17 +81,25 @@ TEST(Cpu, levels_of_processors) {
 
 TEST(Cpu, this_processor) {
   EXPECT_EQ(highest_isa(cpu_features()), native_isa());
-  EXPECT_EQ(features_of(cpu_registers()), cpu_features());
+  EXPECT_EQ(features_of(cpu_registers()), features_present());
   __builtin_cpu_init();
-  EXPECT_EQ(cpu_features().has(Feature::avx2), __builtin_cpu_supports("avx2") != 0);
-  EXPECT_EQ(cpu_features().has(Feature::avx512f), __builtin_cpu_supports("avx512f") != 0);
-  EXPECT_EQ(cpu_features().has(Feature::fma), __builtin_cpu_supports("fma") != 0);
+  EXPECT_EQ(features_present().has(Feature::avx2), __builtin_cpu_supports("avx2") != 0);
+  EXPECT_EQ(features_present().has(Feature::avx512f), __builtin_cpu_supports("avx512f") != 0);
+  EXPECT_EQ(features_present().has(Feature::fma), __builtin_cpu_supports("fma") != 0);
 }
 
 TEST(Cpu, limits_that_others_refuse_are_not_in_force) {
   const auto refuse = [](Isa) { fail(ErrorCode::bad_option, "no"); };
   EXPECT_THROW(limit_isa("native", refuse), Error);
   EXPECT_NO_THROW(limit_isa(name_of(effective_isa())));
+}
+
+TEST(Cpu, limited_to_a_level) {
+  EXPECT_EQ(limited_to(Isa::avx512, kAll), kAll);
+  EXPECT_EQ(limited_to(Isa::avx2, kAll), needed_by(Isa::avx2));
+  EXPECT_EQ(limited_to(Isa::sse41, kAll), needed_by(Isa::sse41));
+  const Features none;
+  EXPECT_EQ(limited_to(Isa::avx2, none), none);
 }
 
 }  // namespace

@@ -16,12 +16,14 @@ Isa level_of(dnnl::cpu_isa isa) {
   return has(dnnl::cpu_isa::avx512_core) ? Isa::avx512 : has(dnnl::cpu_isa::avx2) ? Isa::avx2 : Isa::sse41;
 }
 
-/// Whether oneDNN, which looks at fewer features than we do, would run more by itself. Where it would not, a
-/// lower limit of the process's own stays.
+/// Whether oneDNN, which looks at the processor itself and at fewer features than we do, would run more by
+/// itself. Where it would not, a lower limit of the process's own stays.
 bool would_run_more(Isa most) {
   constexpr Features kAvx512{Feature::avx512f, Feature::avx512bw, Feature::avx512dq, Feature::avx512vl};
-  if (most == Isa::sse41) return cpu_features().has(Feature::avx) || cpu_features().has(Feature::avx2);
-  return most == Isa::avx2 && cpu_features().has(kAvx512);
+  const auto present = features_present();
+  if (most == Isa::sse41) return present.has(Feature::avx) || present.has(Feature::avx2);
+  const auto hidden = present.without(cpu_features());
+  return most == Isa::avx2 && (present.has(kAvx512) || hidden.has(Feature::avx_vnni));
 }
 
 /// What oneDNN runs once it has been asked for no more than that. It refuses after its first primitive, and
