@@ -129,7 +129,8 @@ class LoopImport {
     std::set<ValueId> computed;
     for (const auto& bound : shape_.bounds()) {
       const auto* v = variable_of(bound.merge);
-      const auto start = v ? known_int(v->initial) : std::nullopt, by = v ? step(*v) : std::nullopt;
+      if (v == nullptr) return {};
+      const auto start = known_int(v->initial), by = step(*v);
       const auto& limits = in_.values_[bound.limit.node];
       if (in_.links_.frames().of(bound.limit.node) != frame_number_ &&
           !in_.reaches(around_, bound.limit.node))
