@@ -74,6 +74,14 @@ class Check {
 
 }  // namespace
 
+ReadingWithin::ReadingWithin(const WorkBounds& bounds, const ModelLimits& limits, const std::string& path)
+    : parsed_(path + ": what its text says"), bounds_(bounds), here_(&bounds_) {
+  bounds_.nodes = limits.nodes;
+  bounds_.nodes_made = &nodes_;
+  bounds_.outputs = limits.outputs;
+  bounds_.parsed = &parsed_;
+}
+
 void require_within(const LoadedModel& model, const ModelLimits& limits) { Check(model, limits).run(); }
 
 WorkBounds bounds_of(const ModelLimits& limits, std::uint64_t given,

@@ -114,14 +114,7 @@ LoadedModel::LoadedModel(const ModelSource& source, const ReadOptions& options, 
       derived_(!shapes.empty()) {
   check_options({.limits = options.limits});
   bounds_ = bounds_of(limits_, source.model()->size());
-  auto reading = bounds_;
-  std::atomic<std::uint64_t> nodes{0};
-  reading.nodes = limits_.nodes;
-  reading.nodes_made = &nodes;
-  reading.outputs = limits_.outputs;
-  GrowingMemory parsed(path_ + ": what its text says");
-  reading.parsed = &parsed;
-  const Within here(&reading);
+  const ReadingWithin here(bounds_, limits_, path_);
   read(source, options, shapes);
   require_within(*this, limits_);
   if (!parts_.empty()) bounds_.given = bytes_of(parts_);

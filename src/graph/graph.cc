@@ -107,9 +107,10 @@ void Graph::add_result(const std::string& result_name, ValueId value) {
 
 void Graph::set_result(std::size_t index, ValueId value) {
   auto& result = results_.at(index);
-  std::erase(values_[result.value.index].results, index);
+  if (result.value.index < values_.size()) std::erase(values_[result.value.index].results, index);
   result.value = value;
-  values_[value.index].results.push_back(static_cast<std::uint32_t>(index));
+  if (value.index < values_.size())  // verify() tells of a result that is no value
+    values_[value.index].results.push_back(static_cast<std::uint32_t>(index));
 }
 
 void Graph::index_results() {

@@ -8,6 +8,8 @@
 #include "ops/control.h"
 #include "ops/elementwise.h"
 #include "ops/eval.h"
+#include "ops/quantization.h"
+#include "ops/shaping.h"
 
 namespace lamina {
 namespace {
@@ -71,6 +73,22 @@ class Widener {
     return is_integer(type) && bits_of(type) - (is_signed(type) ? 1 : 0) <= digits;
   }
 
+  /// The numbers are integers times a scale: what multiplies them multiplies the integers
+  /// (rules/int8_products.cc), as oneDNN Graph means a conversion to a half type between Dequantize and a
+  /// product.
+  static bool is_dequantised(const Graph& graph, ValueId v) {
+    for (;;) {
+      const auto producer = graph.producer(v);
+      if (!producer.valid()) return false;
+      const auto& node = graph.node(producer);
+      if (node.op.is<Dequantize>()) return bits_of(graph.type(node.inputs[0]).element) <= 8;
+      if (!node.op.is<Reshape>() && !node.op.is<Transpose>() && !node.op.is<Squeeze>() &&
+          !node.op.is<Unsqueeze>())
+        return false;
+      v = node.inputs[0];
+    }
+  }
+
   /// Where the model itself rounds: Converts to a half type of numbers that it does not hold. They stay, as
   /// indices of nodes, whoever reads them; ConvertLike is a Convert here.
   static std::unordered_set<std::uint32_t> roundings_of(Graph& graph) {
@@ -80,7 +98,8 @@ class Widener {
       const Node& n = graph.node(id);
       const auto* convert = n.op.as<Convert>();
       if (convert && is_half(convert->destination_type) &&
-          !holds_all_of(convert->destination_type, graph.type(n.inputs[0]).element))
+          !holds_all_of(convert->destination_type, graph.type(n.inputs[0]).element) &&
+          !is_dequantised(graph, n.inputs[0]))
         all.insert(id.index);
     }
     return all;

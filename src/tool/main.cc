@@ -108,6 +108,7 @@ int run(int argc, char** argv) {
   } catch (const std::bad_alloc&) {
     return no_memory("out of memory");
   } catch (const std::system_error& e) {
+    if (std::ferror(stdout)) return finished(0);  // a line of it threw
     if (e.code() == std::errc::resource_unavailable_try_again || e.code() == std::errc::not_enough_memory)
       return no_memory("out of memory, or of threads that this process may have");
     tell("lamina: internal error: " + one_line(e.what()));

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "api/limit_checks.h"
 #include "base/atomic_file.h"
 #include "offline/faq.h"
 #include "rules/extension_rules.h"
@@ -39,6 +40,8 @@ class Optimizing {
     if (!c_.input_model.empty() && !c_.is_silent()) c_.common.say_text(argument_table(c_, files_, framework));
     for (const auto& text : c_.idle) warn(text);
     request.progress = [this](std::string_view, double done) { progress(done); };
+    const auto bounds = bounds_of(c_.common.options().limits, 0);
+    const Within within(&bounds);
     const auto conversion = convert_model(c_.model(), reader_of(c_, files_), request);
     for (const auto& text : conversion.loaded.warnings) warn(text);
     for (const auto& text : conversion.warnings) warn(text);

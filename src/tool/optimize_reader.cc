@@ -2,6 +2,7 @@
 #include <filesystem>
 
 #include "api/inside.h"
+#include "api/limit_checks.h"
 #include "formats/formats.h"
 #include "saved/container.h"
 #include "tool/optimize.h"
@@ -47,7 +48,9 @@ class WatchedSource final : public ModelSource {
 /// The model inside of a compiled one, whose shapes are those that it was compiled with.
 Loaded read_compiled(const OptimizeCommand& c, const ReadSettings& known) {
   const auto model = Inside::read(
-      c.model(), {.settable = c.common.settable, .extensions = c.common.extensions}, known.shapes);
+      c.model(),
+      {.settable = c.common.settable, .extensions = c.common.extensions, .limits = c.common.options().limits},
+      known.shapes);
   return Inside::of(model).loaded();
 }
 
@@ -57,12 +60,15 @@ Reader reader_of(const OptimizeCommand& c, const IrFiles& files) {
   return [&c, &files](ReadSettings settings) {
     if (!c.input_proto.empty() && !c.common.weights.empty())
       throw UsageError("--weights: wanted without --input_proto, which names the model's other file, too");
-    const FileSource file(c.model(), c.input_proto + c.common.weights);
+    const auto limits = c.common.options().limits;
+    const FileSource file(c.model(), c.input_proto + c.common.weights, limits.external_files);
     const WatchedSource source(file, files);
     if (CompiledFile::is_one(source.model()->bytes())) return read_compiled(c, settings);
     settings.settable.insert(settings.settable.end(), c.common.settable.begin(), c.common.settable.end());
     if (!c.common.extensions.empty())
       settings.extensions = std::make_shared<const ExtensionSet>(c.common.extensions);
+    settings.gate = OperatorGate(limits);
+    const ReadingWithin here(bounds_of(limits, source.model()->size()), limits, c.model());
     return read(source, settings);
   };
 }

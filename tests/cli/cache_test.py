@@ -260,7 +260,7 @@ class Folder(CacheBase):
     @unittest.skipUnless(os.geteuid() == 0, "mounts a small disk")
     def test_a_full_disk(self) -> None:
         self.cache.mkdir()
-        mount = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", self.cache], check=False, capture_output=True)
+        mount = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k,mode=0700", "tmpfs", self.cache], check=False, capture_output=True)
         if mount.returncode != 0:
             self.skipTest("mount is not allowed")
         try:

@@ -31,6 +31,10 @@ class LimitsTest(Base):
         nodes = [helper.make_node("Relu", ["x"], ["a"], "first"), helper.make_node("Neg", ["a"], ["y"], "second")]
         save(self.model, nodes, [value("x", [1, 1000])], [value("y", [1, 1000])])
 
+    def taken(self, *words: object) -> None:
+        done = lamina(*words)
+        self.assertEqual(done.returncode, 0, f"{words}: {done.stderr}")
+
     def test_every_verb_has_them(self) -> None:
         for verb in ("run", "check", "benchmark", "inspect", "explain", "graph", "optimize", "compile"):
             more = {"graph": ["-o", self.path / "g.svg"], "optimize": ["-o", self.path / "o.xml"], "compile": ["-o", self.path / "o.lamina"]}
@@ -53,7 +57,7 @@ class LimitsTest(Base):
         folder = self.path / "model"
         folder.mkdir()
         onnx.save(model, folder / "m.onnx", save_as_external_data=True, location="w.bin", size_threshold=0)
-        self.done("run", folder / "m.onnx")
+        self.taken("run", folder / "m.onnx")
         self.refused(1, "run", folder / "m.onnx", "--limit", "external-files=none", says=("w.bin", "EXTERNAL_FILES is none"))
         link = self.path / "link.onnx"
         link.symlink_to(folder / "m.onnx")
@@ -68,14 +72,14 @@ class LimitsTest(Base):
     def test_an_expansion_out_of_proportion(self) -> None:
         target = onnx.numpy_helper.from_array(np.array([1 << 29, 4], np.int64), "s")
         save(self.model, [helper.make_node("Expand", ["x", "s"], ["y"], "grow")], [value("x", [1, 4])], [value("y", [1 << 29, 4])], [target])
-        self.refused(1, "run", self.model, says=("LIMIT_MEMORY",))
-        self.refused(1, "run", self.model, "--limit", "memory=1G", says=("LIMIT_MEMORY is 1073741824",))
+        self.refused(1, "run", "--quiet", self.model, says=("LIMIT_MEMORY",))
+        self.refused(1, "run", "--quiet", self.model, "--limit", "memory=1G", says=("LIMIT_MEMORY is 1073741824",))
 
     def test_cases_that_were_reported(self) -> None:
         if not HOSTILE.is_dir():
             self.skipTest(f"there is no {HOSTILE}")
-        self.refused(1, "run", HOSTILE / "expandout_g8.onnx", says=("LIMIT_MEMORY",))
-        self.refused(1, "run", HOSTILE / "fold_64M_times_200.onnx", "--limit", "memory=500M", says=("LIMIT_MEMORY",))
+        self.refused(1, "run", "--quiet", HOSTILE / "expandout_g8.onnx", says=("LIMIT_MEMORY",))
+        self.refused(1, "run", "--quiet", HOSTILE / "fold_64M_times_200.onnx", "--limit", "memory=500M", says=("LIMIT_MEMORY",))
 
     def bomb(self, arrays: dict[str, tuple[str, int]]) -> pathlib.Path:
         """An archive of arrays of zeros: header and bytes of each."""
@@ -118,7 +122,8 @@ class LimitsTest(Base):
             self.assertIn(done.returncode, (1, 127), (megabytes, done))
             lines = done.stderr.splitlines()
             self.assertTrue(lines and len(lines) <= 2, (megabytes, done))
-            self.assertRegex(lines[-1], "memory", (megabytes, done))
+            if done.returncode == 1:  # 127: the loader of programs had too little for the program itself
+                self.assertRegex(lines[-1], "memory", (megabytes, done))
 
     def test_a_picture_of_thousands_of_scans(self) -> None:
         path = self.path / "scans.jpg"
@@ -127,7 +132,7 @@ class LimitsTest(Base):
         save(model, [helper.make_node("Relu", ["x"], ["y"])], [value("x", [1, 3, 8, 8])], [value("y", [1, 3, 8, 8])])
         self.refused(1, "run", model, "--input", path, says=("scans.jpg", "scans"))
         path.write_bytes(many_scans(20))
-        self.done("run", model, "--input", path)
+        self.taken("run", model, "--input", path)
 
 
 def many_scans(count: int, size: int = 2048) -> bytes:

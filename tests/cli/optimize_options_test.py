@@ -91,6 +91,7 @@ OURS = [
     "--exempt",
     "--ir_version",
     "--json",
+    "--limit",
     "--log-level",
     "--quiet",
     "--report",

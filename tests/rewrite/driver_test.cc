@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "ops/control.h"
+#include "ops/shaping.h"
 #include "tests/rewrite/applied.h"
 
 namespace lamina {
