@@ -6,6 +6,7 @@
 #include "base/element_types.h"
 #include "base/error.h"
 #include "base/random.h"
+#include "ops/activation.h"
 #include "ops/elementwise.h"
 #include "ops/eval.h"
 #include "ops/quantization.h"
@@ -15,8 +16,8 @@
 namespace lamina::check {
 namespace {
 
-/// A value of the graph, whether it depends on the numbers in the inputs (not only on shapes), and the
-/// distance of its levels.
+/// A value of the graph, whether it depends on the numbers in the inputs (not only on shapes), and how far
+/// one level of the quantiser before it moves an element.
 struct Value {
   Tensor tensor;
   bool varies = false;
@@ -107,6 +108,8 @@ class NoisyRun {
     if (most == 0 || !one_varies) return 0;
     if (op.is<Dequantize>()) return most * largest_of(in.at(1).tensor);
     if (op.is<Multiply>()) return most * largest_of(in.at(in[0].varies ? 1 : 0).tensor);
+    if (op.is<Softmax>() || op.is<Sigmoid>()) return most / 4;  // the steepest slope of both
+    if (op.is<Relu>() || op.is<Clamp>() || op.is<Tanh>()) return most;
     return op.is<Add>() || op.is<Subtract>() ? most : 0;
   }
 

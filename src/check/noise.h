@@ -16,7 +16,8 @@ struct NoiseOptions {
 /// Results of runs with such noise.
 struct NoisyRuns {
   std::vector<std::vector<Tensor>> results;  ///< by run; a result that a run did not reach is invalid
-  /// Distance of the levels that a result consists of, by result; 0 where it is no levels.
+  /// By result: how far one level of the quantiser before it moves an element, by itself or through
+  /// activations and Softmax; 0 where other arithmetic lies between, or there is no quantiser.
   std::vector<double> steps;
 };
 

@@ -38,7 +38,7 @@ struct StoredCase {
   /// The result in runs with noise (check/noise.h) and others that are right. Invalid ones and those of
   /// another shape are left out.
   std::vector<Tensor> samples = {};
-  double step = 0;          ///< distance of the levels that the output consists of, or 0
+  double step = 0;          ///< how far one level of the last quantiser moves an element, or 0
   double tolerance = 1e-3;  ///< share of the numbers by which arithmetic alone may be off
   bool detections = false;  ///< rows of DetectionOutput, which are compared in pairs
 };

@@ -197,11 +197,19 @@ void judge(const Tensor& got, const Wanted& wanted, bool exact, Trial& trial) {
   }
 }
 
+/// Rounds a bias that is given at run time, as a Convert of the pattern asks for.
+bool rounds_bias(const Graph& g, const Node& n) {
+  if (n.inputs.size() != 1 || (!n.op.is<Convert>() && n.op.name() != "Elementwise")) return false;
+  const auto maker = g.producer(n.inputs[0]);
+  return maker.valid() ? rounds_bias(g, g.node(maker)) : g.value(n.inputs[0]).name.starts_with("bias");
+}
+
 /// Weights that are made at run time are quantised by nodes of their own; views are no work; what is given in
 /// halves is widened at the border.
 bool counts(const Graph& g, const Node& n, const Node& product) {
   if (n.op.has(Trait::keeps_values) || n.op.name() == "Reshape") return false;
   if (n.op.is<Convert>() && !g.producer(n.inputs[0]).valid()) return false;
+  if (rounds_bias(g, n)) return false;
   auto v = product.inputs[1];
   for (int steps = 0; steps < 3 && v.valid(); ++steps) {
     const auto maker = g.producer(v);
