@@ -141,8 +141,8 @@ struct Fusion {
 };
 
 /// idle: nothing has run yet. queued: it waits for a stream, also one that was canceled and whose callback is
-/// yet to be called. running: it has a stream; its callback is part of it. The state changes to done, failed or
-/// canceled before wait() returns, and before the stream goes to the next request.
+/// yet to be called. running: it has a stream; its callback is part of it. The state changes to done, failed
+/// or canceled before wait() returns, and before the stream goes to the next request.
 enum class RequestStatus : std::uint8_t { idle, queued, running, done, failed, canceled };
 
 /// optimized_out: another layer does its work (LayerCounter::into), or it is not needed. not_run: nothing was

@@ -2,13 +2,16 @@
 
 #include <tbb/global_control.h>
 #include <tbb/parallel_for.h>
+#include <tbb/task_group.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <mutex>
 #include <new>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "base/apart.h"
 #include "base/immortal.h"
@@ -17,6 +20,36 @@
 
 namespace lamina {
 namespace {
+
+/// Has one thread at a time in each place of the arena, the caller in the first one, where it waits for work:
+/// that clears the place's mailbox. Places are taken at random, so that all are needed at once. What is
+/// missed here is found the next time.
+void clear_mailboxes(tbb::task_arena& arena, int places) {
+  using namespace std::chrono_literals;
+  const SignalsBlocked blocked;
+  std::atomic<int> here = 1;
+  arena.execute([&] {
+    tbb::task_group group;
+    std::vector<OwnThread> others;
+    auto held = group.defer([] {});  // the others wait for it; goes first when there are no more threads
+    const auto wait_there = [&] {
+      try {
+        arena.execute([&] {
+          ++here;
+          group.wait();
+        });
+      } catch (...) {  // there is no memory for a place
+        return;
+      }
+    };
+    for (int i = 1; i < places; ++i) others.emplace_back("lamina-mail", wait_there);
+    const auto late = std::chrono::steady_clock::now() + 5ms;
+    while (here < places && std::chrono::steady_clock::now() < late) std::this_thread::yield();
+    std::this_thread::sleep_for(100us);
+    group.run(std::move(held));
+    group.wait();
+  });
+}
 
 struct IdleArenas {
   std::mutex mutex;
@@ -40,8 +73,26 @@ LentArena::LentArena(int threads) {
     }
   }
   Idle fresh;
-  fresh.emplace(allowed, std::make_unique<tbb::task_arena>(allowed))->second->initialize();
+  fresh.emplace(allowed, Lent{std::make_unique<tbb::task_arena>(allowed)})->second.arena->initialize();
   node_ = fresh.extract(fresh.begin());
+}
+
+void LentArena::used(bool helped) noexcept {
+  constexpr int kUses = 16;
+  constexpr std::chrono::milliseconds kPause(100);  // clearing takes up to a millisecond
+  auto& lent = node_.mapped();
+  const int places = node_.key();
+  if (helped) lent.uses = 0;
+  if (helped || places < 2 || is_apart() || ++lent.uses < kUses * places) return;
+  const auto now = std::chrono::steady_clock::now();
+  if (now < lent.cleared + kPause) return;
+  lent.uses = 0;
+  lent.cleared = now;
+  try {
+    clear_mailboxes(*lent.arena, places);
+  } catch (...) {  // there is no memory, or no thread: another time
+    return;
+  }
 }
 
 LentArena::~LentArena() {
@@ -52,7 +103,7 @@ LentArena::~LentArena() {
 }
 
 void LentArena::forget() noexcept {
-  if (!node_.empty()) (void)node_.mapped().release();
+  if (!node_.empty()) (void)node_.mapped().arena.release();
   node_ = {};
 }
 
@@ -66,7 +117,7 @@ void drop_idle_arenas() noexcept {
 void forget_idle_arenas() noexcept {
   auto& idle = idle_arenas();
   new (&idle.mutex) std::mutex;  // another thread may have held it at the fork
-  for (auto& [threads, arena] : idle.all) (void)arena.release();
+  for (auto& [threads, lent] : idle.all) (void)lent.arena.release();
   idle.all.clear();
 }
 
@@ -90,9 +141,10 @@ void bring_helpers(tbb::task_arena& arena, int threads) {
 }
 
 void on_threads(int threads, const std::function<void()>& body) {
-  const LentArena arena(threads);
+  LentArena arena(threads);
   bring_helpers(*arena, threads);
   (*arena).execute(body);
+  arena.used(false);
 }
 
 }  // namespace lamina

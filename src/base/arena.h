@@ -2,6 +2,7 @@
 /// Work on so many threads.
 #include <tbb/task_arena.h>
 
+#include <chrono>
 #include <functional>
 #include <map>
 #include <memory>
@@ -19,12 +20,24 @@ class LentArena {
   LentArena(const LentArena&) = delete;
   LentArena& operator=(const LentArena&) = delete;
 
-  tbb::task_arena& operator*() const { return *node_.mapped(); }
+  tbb::task_arena& operator*() const { return *node_.mapped().arena; }
   /// It is neither lent again nor destroyed: its threads are gone, or the process ends.
   void forget() noexcept;
 
+  /// After a use by loops. `helped`: one of the arena's own threads was there since the last use. oneTBB
+  /// addresses parts of a loop to threads of the arena (a task_proxy each), and such a note stays when
+  /// another thread has done the part, until the thread that it names comes. On a busy machine, or where one
+  /// thread serves many arenas, that may be never: after many uses without help the notes are cleared away
+  /// here.
+  void used(bool helped) noexcept;
+
+  struct Lent {
+    std::unique_ptr<tbb::task_arena> arena;
+    int uses = 0;  ///< without help
+    std::chrono::steady_clock::time_point cleared = {};
+  };
   /// Idle ones by their number of threads.
-  using Idle = std::multimap<int, std::unique_ptr<tbb::task_arena>>;
+  using Idle = std::multimap<int, Lent>;
 
  private:
   Idle::node_type node_;

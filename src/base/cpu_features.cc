@@ -110,8 +110,8 @@ Features cpu_features() {
     if (limit == nullptr || *limit == '\0' || limit == kNativeIsa) return features_present();
     const auto isa = isa_named(limit);
     if (!isa)
-      fail(ErrorCode::bad_option, "the environment variable LAMINA_MAX_ISA is \"{}\": wanted one of {}", limit,
-           fmt::join(isa_limits(), ", "));
+      fail(ErrorCode::bad_option, "the environment variable LAMINA_MAX_ISA is \"{}\": wanted one of {}",
+           limit, fmt::join(isa_limits(), ", "));
     return limited_to(*isa, features_present());
   }();
   return features;

@@ -40,8 +40,8 @@ Share take(Share& share, std::int64_t grain, std::int64_t most) {
   }
 }
 
-/// One thread's part of a loop: it works for what its caller can be stopped by and within its caller's bounds, and
-/// does not stand still.
+/// One thread's part of a loop: it works for what its caller can be stopped by and within its caller's
+/// bounds, and does not stand still.
 class LoopPart {
  public:
   LoopPart(const LoopCaller& caller, const StopScope* scope, const WorkBounds* bounds) noexcept
@@ -89,8 +89,8 @@ void run_shares(const Division& d, std::int64_t slots, const PieceBody& body) {
       }
   };
   for (;;) {
-    // Helpers round as the calling thread does. A context without that trait has what its arena was made with,
-    // which may be the application's.
+    // Helpers round as the calling thread does. A context without that trait has what its arena was made
+    // with, which may be the application's.
     using Context = tbb::task_group_context;
     Context context(Context::bound, Context::default_traits | Context::fp_settings);
     tbb::parallel_for(

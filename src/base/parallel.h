@@ -41,9 +41,9 @@ void run_in_pieces(const Division& division, PieceBody body);
 /// share, the same one in every loop, so that it finds in its cache what it wrote there; it takes that piece
 /// by piece, and then pieces of what some others have not finished. Pieces of one slot (0 <= slot <
 /// division.slots) run one after the other. A loop of one slot is in the calling thread, without waking
-/// others; a short one is one piece. All threads round as the calling one. Exceptions of the body reach the caller. Between pieces are stop points
-/// (base/cancellation.h): Stopped is thrown in the caller, and in a standstill the caller stands still when
-/// its helpers have left the loop, which then goes on.
+/// others; a short one is one piece. All threads round as the calling one. Exceptions of the body reach the
+/// caller. Between pieces are stop points (base/cancellation.h): Stopped is thrown in the caller, and in a
+/// standstill the caller stands still when its helpers have left the loop, which then goes on.
 template <class F>
 void parallel_for(const Division& division, const F& body) {
   const PieceBody piece(body);

@@ -319,7 +319,14 @@ class Judge {
   double most_of_slice(std::size_t axis, std::size_t i, std::size_t length, double signal) const {
     const double own = kMargin * own_noise(axis, i),
                  one = 2 * noise_.largest / std::sqrt(static_cast<double>(length));
-    return std::hypot(own, one, c_step()) + case_.tolerance * signal + kOfTensor * signal_;
+    return std::hypot(own, one, step_of_slice(length)) + case_.tolerance * signal + kOfTensor * signal_;
+  }
+
+  /// Four elements of a slice, or one in 25, may be a level off: more than that roundings explain only where
+  /// samples show it.
+  double step_of_slice(std::size_t length) const {
+    const auto n = static_cast<double>(length);
+    return c_step() * std::sqrt(std::min(1.0, std::max(4.0, n / 25) / n));
   }
 
   /// A slice of zeros where roundings never make any.

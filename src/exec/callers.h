@@ -42,7 +42,7 @@ class CallersTensors {
 
   std::shared_ptr<const Program> program_;
   std::vector<Tensor> inputs_, results_;
-  bool apart_ = false;  // no memory for a result overlaps something else that was set
+  bool apart_ = false;                      // no memory for a result overlaps something else that was set
   mutable std::vector<Occupied> occupied_;  // by address; kept so that the next run need not allocate
   mutable bool sorted_ = false;
 };

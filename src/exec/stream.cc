@@ -21,7 +21,8 @@ class Stream::Observer : public tbb::task_scheduler_observer {
 
   void on_scheduler_entry(bool worker) noexcept override {
     if (!worker) return;  // the caller's thread, or the stream's own: not ours to bind here
-    ++*helpers_;
+    ++helpers_->here;
+    helpers_->came.store(true, std::memory_order_relaxed);
     become_helper();
     const auto slot = static_cast<std::size_t>(tbb::this_task_arena::current_thread_index());
     if (slot >= cpus_.size()) return;
@@ -33,12 +34,12 @@ class Stream::Observer : public tbb::task_scheduler_observer {
   void on_scheduler_exit(bool worker) noexcept override {
     if (!worker) return;
     if (!cpus_.empty()) unbind_here();
-    --*helpers_;
+    --helpers_->here;
   }
 
  private:
   std::vector<std::vector<int>> cpus_;
-  std::shared_ptr<std::atomic<int>> helpers_;
+  std::shared_ptr<Helpers> helpers_;
 };
 
 Stream::Stream(StreamPlace place, int threads, Binding binding)
@@ -85,6 +86,13 @@ BoundPlans& Stream::bound(std::size_t depth) {
 
 void Stream::bind_own_thread() const { bind_here(cpus_.empty() ? unbound_ : cpus_[0]); }
 
+void Stream::ran() noexcept {
+  if (threads_ < 2 || !arena_) return;  // in a child of fork() there is none
+  const bool came = helpers() > 0 || helpers_->came.load(std::memory_order_relaxed);
+  if (came) helpers_->came.store(false, std::memory_order_relaxed);
+  arena_->used(came);
+}
+
 void Stream::dismiss() noexcept {
   if (!arena_ || Standstill::is_for_good()) {
     (void)observer_.release();  // the process ends: helpers stand where they are
@@ -101,7 +109,7 @@ void Stream::dismiss() noexcept {
 }
 
 bool Stream::child_begins(std::thread::id) noexcept {
-  *helpers_ = 0;
+  helpers_->here = 0;
   (void)observer_.release();  // they hold what the library thinks of threads that are gone
   if (arena_) arena_->forget();
   arena_.reset();

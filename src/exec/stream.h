@@ -30,6 +30,7 @@ class Stream : public Activity {
   template <class F>
   void execute(const F& body) {
     const Working here(*this);
+    const Ran after(*this);
     arena().execute(body);
   }
 
@@ -52,8 +53,18 @@ class Stream : public Activity {
    private:
     Activity& activity_;
   };
+  struct Ran {
+    explicit Ran(Stream& s) : stream(s) {}
+    ~Ran() { stream.ran(); }
+    Stream& stream;
+  };
+  struct Helpers {
+    std::atomic<int> here = 0;
+    std::atomic<bool> came = false;  ///< since the last run
+  };
   class Observer;
-  int helpers() const noexcept override { return *helpers_; }
+  void ran() noexcept;
+  int helpers() const noexcept override { return helpers_->here; }
   void dismiss() noexcept override;
   bool child_begins(std::thread::id here) noexcept override;
   tbb::task_arena& arena();
@@ -61,9 +72,9 @@ class Stream : public Activity {
   StreamPlace place_;
   int threads_;
   Binding binding_;
-  std::vector<std::vector<int>> cpus_;  // of each thread; empty: not bound
-  std::vector<int> unbound_;            // where its own thread may be then
-  std::shared_ptr<std::atomic<int>> helpers_ = std::make_shared<std::atomic<int>>(0);  // its observer's, too
+  std::vector<std::vector<int>> cpus_;                              // of each thread; empty: not bound
+  std::vector<int> unbound_;                                        // where its own thread may be then
+  std::shared_ptr<Helpers> helpers_ = std::make_shared<Helpers>();  // its observer's, too
   std::optional<LentArena> arena_;
   std::unique_ptr<Observer> observer_;
   std::vector<Tensor> memory_;

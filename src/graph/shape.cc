@@ -77,8 +77,7 @@ Dim operator+(const Dim& a, const Dim& b) {
 Dim operator-(const Dim& a, const Dim& b) {
   if (b.is(0)) return a;
   const auto low = b.high() == Dim::kUnbounded ? 0 : saturated_difference(a.low(), b.high());
-  const auto high =
-      a.high() == Dim::kUnbounded ? Dim::kUnbounded : saturated_difference(a.high(), b.low());
+  const auto high = a.high() == Dim::kUnbounded ? Dim::kUnbounded : saturated_difference(a.high(), b.low());
   if (a.known() && b.known()) return {low, high};
   return {std::max<std::int64_t>(low, 0), std::max<std::int64_t>(high, 0)};
 }

@@ -24,8 +24,8 @@ class ShapeValueContext {
 };
 
 /// Each element of a result by `f` of two sizes, a single one with each of the others, of which there may be
-/// none; any value where one of the two may be negative. Nothing where one is (-1 is a mark, not a size), or f
-/// gives nothing.
+/// none; any value where one of the two may be negative. Nothing where one is (-1 is a mark, not a size), or
+/// f gives nothing.
 template <class F>
 ShapeValue combine_sizes(ShapeValueContext& c, const F& f) {
   const auto a = c.input(0), b = c.input(1);

@@ -47,11 +47,11 @@ inline constexpr std::array enum_names<NearestMode> = {
 
 /// Inputs: x, sizes (integers) or scales (floats) of the resized axes, axes? (default: all), roi? (starts
 /// then ends of the resized axes, as fractions; for tf_crop_and_resize only). The picture is first padded
-/// with zeros. Coordinates are exact (ops/resize_coordinates.h). `linear` is OpenVINO's triangle filter, `linear_onnx` ONNX's; antialias widens the filters of
-/// linear, linear_onnx and cubic when shrinking. With exclude_outside, weights outside the picture are
-/// dropped instead of read at its border (linear_onnx and cubic). Outside the picture tf_crop_and_resize
-/// gives extrapolation_value. On integers `linear` and Pillow's modes round to the nearest, halves away from
-/// zero; linear_onnx and cubic truncate.
+/// with zeros. Coordinates are exact (ops/resize_coordinates.h). `linear` is OpenVINO's triangle filter,
+/// `linear_onnx` ONNX's; antialias widens the filters of linear, linear_onnx and cubic when shrinking. With
+/// exclude_outside, weights outside the picture are dropped instead of read at its border (linear_onnx and
+/// cubic). Outside the picture tf_crop_and_resize gives extrapolation_value. On integers `linear` and
+/// Pillow's modes round to the nearest, halves away from zero; linear_onnx and cubic truncate.
 struct Interpolate {
   static constexpr OpInfo info{"Interpolate",
                                2,

@@ -12,8 +12,8 @@
 namespace lamina {
 namespace {
 
-/// Nodes between a host and an activation that is to go there. A chain without a host is walked up from each of
-/// its nodes: without a bound the time would grow with the square of its length.
+/// Nodes between a host and an activation that is to go there. A chain without a host is walked up from each
+/// of its nodes: without a bound the time would grow with the square of its length.
 constexpr int kMostBetween = 64;
 
 /// All operands but input `running` are single numbers.

@@ -20,8 +20,9 @@ OnnxGraph chain(int nodes) {
 TEST(OnnxOrders, LooksAtAnUntakenBranchOnce) {
   OnnxGraph g;
   g.input("x", ElementType::f32, {"2"}).input("c", ElementType::boolean, {});
-  g.node("If", {"c"}, {"y"},
-         {graph_attribute("then_branch", chain(50).bytes()), graph_attribute("else_branch", chain(1).bytes())});
+  g.node(
+      "If", {"c"}, {"y"},
+      {graph_attribute("then_branch", chain(50).bytes()), graph_attribute("else_branch", chain(1).bytes())});
   const auto bytes = onnx_model(g);
   const auto model = onnx::parse_model(bytes);
   onnx::Orders orders;
@@ -40,8 +41,9 @@ TEST(OnnxOrders, LooksAtNestedBodiesOnce) {
   auto inner = chain(3);
   for (int i = 0; i < kDeep; ++i) {
     OnnxGraph outer;
-    outer.node("If", {"c"}, {"y"},
-               {graph_attribute("then_branch", inner.bytes()), graph_attribute("else_branch", chain(1).bytes())});
+    outer.node(
+        "If", {"c"}, {"y"},
+        {graph_attribute("then_branch", inner.bytes()), graph_attribute("else_branch", chain(1).bytes())});
     outer.output("y");
     inner = outer;
   }

@@ -36,9 +36,20 @@ void collect(Tree& tree, std::map<std::string, std::vector<Place>>& out) {
 
 /// Texts by which the parts of a model find each other.
 bool is_wire(std::string_view name) {
-  constexpr std::string_view names[] = {"input",        "output",    "bottom",    "top", "name", "value",
-                                        "@from-layer",  "@to-layer", "@from-port", "@to-port", "@id",
-                                        "@internal_layer_id", "@external_port_id", "id"};
+  constexpr std::string_view names[] = {"input",
+                                        "output",
+                                        "bottom",
+                                        "top",
+                                        "name",
+                                        "value",
+                                        "@from-layer",
+                                        "@to-layer",
+                                        "@from-port",
+                                        "@to-port",
+                                        "@id",
+                                        "@internal_layer_id",
+                                        "@external_port_id",
+                                        "id"};
   return std::find(std::begin(names), std::end(names), name) != std::end(names);
 }
 
@@ -125,8 +136,9 @@ class Mutator {
   }
 
   std::string other_word(const std::string& was) {
-    constexpr const char* words[] = {"",      "0",     "1",   "-1",  "true", "false", "f32", "i64", "u8",
-                                     "same_upper", "valid", "nan", "1e30", "?", "NCHW", "edge", "SAME", "2..5"};
+    constexpr const char* words[] = {"",     "0",   "1",    "-1",         "true",  "false",
+                                     "f32",  "i64", "u8",   "same_upper", "valid", "nan",
+                                     "1e30", "?",   "NCHW", "edge",       "SAME",  "2..5"};
     char* end = nullptr;
     const auto integer = std::strtoll(was.c_str(), &end, 10);
     if (!was.empty() && *end == 0) return std::to_string(other_integer(integer));
@@ -231,8 +243,9 @@ class Mutator {
     auto copy = place->tree();
     if (percent(60)) rename_results(copy);
     auto& list = place->parent->children;
-    list.insert(list.begin() + static_cast<std::ptrdiff_t>(percent(50) ? place->index : below(list.size() + 1)),
-                std::move(copy));
+    list.insert(
+        list.begin() + static_cast<std::ptrdiff_t>(percent(50) ? place->index : below(list.size() + 1)),
+        std::move(copy));
   }
 
   /// Of a node that comes again: its results get names of their own.

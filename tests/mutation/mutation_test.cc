@@ -1,11 +1,11 @@
-/// Models of every format, changed as graphs and written as well-formed files again: each ends in right results
-/// or in an Error of one line, in bounded time and memory.
+/// Models of every format, changed as graphs and written as well-formed files again: each ends in right
+/// results or in an Error of one line, in bounded time and memory.
 ///
 /// A fixed set of mutants runs as a test. LAMINA_SEED moves it, LAMINA_MUTANTS says how many, LAMINA_MUTANT
-/// tries one alone. With LAMINA_SOAK_MINUTES, Mutation.soak goes on with fresh ones. What fails is saved in the
-/// folder that LAMINA_FAILED_MODELS names (lamina-mutants in the folder of temporary files); it belongs into
-/// tests/mutation/cases. The models are the operators' examples and what tests/formats has kept in the folder
-/// LAMINA_SEED_MODELS (of the build, when that is not set).
+/// tries one alone. With LAMINA_SOAK_MINUTES, Mutation.soak goes on with fresh ones. What fails is saved in
+/// the folder that LAMINA_FAILED_MODELS names (lamina-mutants in the folder of temporary files); it belongs
+/// into tests/mutation/cases. The models are the operators' examples and what tests/formats has kept in the
+/// folder LAMINA_SEED_MODELS (of the build, when that is not set).
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -100,11 +100,10 @@ void report(const std::vector<Failure>& failures, const std::function<Seed(std::
       smallest = std::move(seed);
       which = f;
     }
-    ADD_FAILURE() << which->what << "\n  mutant " << which->number << ", " << all.size() << " times; saved as "
-                  << save(smallest, failed_folder());
+    ADD_FAILURE() << which->what << "\n  mutant " << which->number << ", " << all.size()
+                  << " times; saved as " << save(smallest, failed_folder());
   }
 }
-
 
 /// Tries so many mutants from one on.
 void try_mutants(const Mutants& mutants, std::uint64_t first, std::uint64_t count) {
@@ -128,12 +127,14 @@ void try_mutants(const Mutants& mutants, std::uint64_t first, std::uint64_t coun
 void try_models(const std::vector<Seed>& models) {
   const auto failures = watched(
       0, models.size(),
-      [&](std::uint64_t i) { return survive(models[i].format, models[i].files, i).problem; }, watch_options());
+      [&](std::uint64_t i) { return survive(models[i].format, models[i].files, i).problem; },
+      watch_options());
   for (const auto& f : failures) ADD_FAILURE() << models[f.number].name << ": " << f.what;
 }
 
 TEST(Mutation, modelsThatFailedOnce) {
-  const auto models = seeds_in(std::filesystem::path(LAMINA_TEST_DATA "/../mutation/cases").lexically_normal());
+  const auto models =
+      seeds_in(std::filesystem::path(LAMINA_TEST_DATA "/../mutation/cases").lexically_normal());
   EXPECT_GT(models.size(), 0U);
   try_models(models);
 }

@@ -101,13 +101,15 @@ const Schema& schema() {
         {3, "node", 'm', "NodeDef"},
         {4, "ret", 'm', "Ret"},
         {5, "attr", 'm', "AttrEntry"}}},
-      {"OpDef",
-       {{1, "name", 's'}, {2, "input_arg", 'm', "ArgDef"}, {3, "output_arg", 'm', "ArgDef"}}},
-      {"ArgDef",
-       {{1, "name", 's'}, {3, "type", 'i'}, {4, "type_attr", 's'}, {5, "number_attr", 's'}}},
+      {"OpDef", {{1, "name", 's'}, {2, "input_arg", 'm', "ArgDef"}, {3, "output_arg", 'm', "ArgDef"}}},
+      {"ArgDef", {{1, "name", 's'}, {3, "type", 'i'}, {4, "type_attr", 's'}, {5, "number_attr", 's'}}},
       {"Ret", {{1, "key", 's'}, {2, "value", 's'}}},
       {"NodeDef",
-       {{1, "name", 's'}, {2, "op", 's'}, {3, "input", 's'}, {4, "device", 's'}, {5, "attr", 'm', "AttrEntry"}}},
+       {{1, "name", 's'},
+        {2, "op", 's'},
+        {3, "input", 's'},
+        {4, "device", 's'},
+        {5, "attr", 'm', "AttrEntry"}}},
       {"AttrEntry", {{1, "key", 's'}, {2, "value", 'm', "AttrValue"}}},
       {"AttrValue",
        {{1, "list", 'm', "AttrList"},
@@ -299,7 +301,9 @@ void unpack_raw(Tree& tensor) {
   const auto bytes = raw->text;
   std::erase_if(tensor.children, [](const Tree& c) { return c.name == "raw_data"; });
   for (std::size_t at = 0; at < bytes.size(); at += size) {
-    auto number = leaf(type == 1 ? "float_data" : type == 6 ? "int32_data" : "int64_data",
+    auto number = leaf(type == 1   ? "float_data"
+                       : type == 6 ? "int32_data"
+                                   : "int64_data",
                        type == 1 ? Tree::Kind::real : Tree::Kind::integer);
     float f = 0;
     std::int32_t i = 0;
@@ -407,11 +411,11 @@ void repair_onnx(Tree& t) {
   if (type == 8) return;
   const bool real = type == 1 || type == 11;
   resize_numbers(t,
-                 type == 1                 ? "float_data"
-                 : type == 11              ? "double_data"
-                 : type == 7               ? "int64_data"
+                 type == 1                  ? "float_data"
+                 : type == 11               ? "double_data"
+                 : type == 7                ? "int64_data"
                  : type == 12 || type == 13 ? "uint64_data"
-                                           : "int32_data",
+                                            : "int32_data",
                  real ? Tree::Kind::real : Tree::Kind::integer, *count, data);
 }
 
@@ -421,10 +425,11 @@ void repair_tensorflow(Tree& t) {
   if (!count) return;
   const auto type = t.integer_of("dtype", 1);
   constexpr std::size_t sizes[] = {0, 4, 8, 4, 1, 2, 1, 0, 8, 8, 1, 1, 1, 4, 2, 2, 2, 2, 16, 2, 0, 0, 4, 8};
-  if (auto* raw = t.find("tensor_content")) return repeat(raw->text, *count * (type > 0 && type < 24 ? sizes[type] : 1));
-  const auto data = {std::string_view("float_val"), std::string_view("int_val"), std::string_view("int64_val"),
-                     std::string_view("double_val"), std::string_view("bool_val"),
-                     std::string_view("half_val")};
+  if (auto* raw = t.find("tensor_content"))
+    return repeat(raw->text, *count * (type > 0 && type < 24 ? sizes[type] : 1));
+  const auto data = {std::string_view("float_val"), std::string_view("int_val"),
+                     std::string_view("int64_val"), std::string_view("double_val"),
+                     std::string_view("bool_val"),  std::string_view("half_val")};
   if (type == 7) return;
   const auto* name = type == 1    ? "float_val"
                      : type == 2  ? "double_val"

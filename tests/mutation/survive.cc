@@ -11,8 +11,8 @@
 #include "base/random.h"
 #include "check/check.h"
 #include "exec/variable_memory.h"
-#include "graph/text.h"
 #include "graph/same.h"
+#include "graph/text.h"
 #include "graph/verify.h"
 #include "graph/work.h"
 #include "ops/control.h"
@@ -133,7 +133,8 @@ std::string faults_of(const check::Findings& found) {
                          v.problem.empty() ? to_string(v.difference) : v.problem);
   for (const auto& l : found.layers)
     if (!l.ok())
-      return fmt::format("kernel {} of {} ({}) is wrong: {}", l.kernel, l.op, l.name, to_string(l.difference));
+      return fmt::format("kernel {} of {} ({}) is wrong: {}", l.kernel, l.op, l.name,
+                         to_string(l.difference));
   for (const auto& o : found.outputs)
     if (!o.ok()) return fmt::format("output {} is wrong: {}", o.name, to_string(o.difference));
   return {};

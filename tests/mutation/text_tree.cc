@@ -65,9 +65,7 @@ std::string values_bytes(const std::string& text, Stored as) {
   return out;
 }
 
-const Tree* attribute(const Tree& element, const char* name) {
-  return element.find(std::string("@") + name);
-}
+const Tree* attribute(const Tree& element, const char* name) { return element.find(std::string("@") + name); }
 
 std::string type_of(const Tree& element) {
   for (const auto* name : {"element_type", "precision"})

@@ -12,7 +12,7 @@ namespace lamina::testing {
 struct Tree {
   enum class Kind : std::uint8_t {
     group,
-    list,     ///< an array of JSON
+    list,  ///< an array of JSON
     integer,
     real,
     text,

@@ -13,9 +13,9 @@ struct Failure {
 };
 
 struct WatchOptions {
-  std::uint64_t batch = 200;         ///< numbers that one process tries
-  int processor_seconds = 20;        ///< that one number may take
-  int seconds = 600;                 ///< of the clock, for what waits for ever
+  std::uint64_t batch = 200;   ///< numbers that one process tries
+  int processor_seconds = 20;  ///< that one number may take
+  int seconds = 600;           ///< of the clock, for what waits for ever
 };
 
 /// Calls `body` with each number from `first` on, in children of this process one after the other, and gives

@@ -59,8 +59,8 @@ TEST(ShapeArithmetic, CombinesEmptyListsWithSingleNumbers) {
     const auto number = g.add_constant(ints({1}));
     const auto scalar = g.add_constant(Tensor::scalar<std::int64_t>(2));
     const auto three = g.add(ShapeOf{}, {g.add_input("y", f32({5, 6, 7}))});
-    for (const auto& [a, b] : {std::pair(sizes, number), {number, sizes}, {sizes, scalar}, {scalar, sizes},
-                               {sizes, sizes}})
+    for (const auto& [a, b] :
+         {std::pair(sizes, number), {number, sizes}, {sizes, scalar}, {scalar, sizes}, {sizes, sizes}})
       EXPECT_EQ(dims_of_value(g, g.add(op, {a, b})), std::vector<Dim>()) << op.name();
     EXPECT_EQ(dims_of_value(g, g.add(op, {number, number})).value().size(), 1U) << op.name();
     EXPECT_EQ(dims_of_value(g, g.add(op, {three, scalar})).value().size(), 3U) << op.name();

@@ -63,7 +63,7 @@ void cancel_in_the_queue() {
 
 /// 6: running.
 void cancel_while_it_runs() {
-  auto r = slow(2);
+  auto r = without_end(2);
   std::atomic<int> calls = 0;
   std::optional<ErrorCode> seen;
   r.set_callback([&](std::exception_ptr error) {
@@ -91,6 +91,7 @@ void cancel_while_it_runs() {
   }
   r.cancel();  // at rest: no effect, on the next start neither
   r.cancel();
+  r.set_input(1, lamina::Tensor::scalar<bool>(false));
   r.start();
   r.wait();
   EXPECT(calls == 2);

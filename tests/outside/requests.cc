@@ -58,13 +58,16 @@ void what_is_under_way_is_left_alone() {
   EXPECT(calls == 1);
   EXPECT(small_is(r, 4));
 
-  auto other = slow();
-  std::thread runner([&] { other.run(); });
+  auto other = without_end(1);
+  std::thread runner([&] { EXPECT(thrown([&] { other.run(); }) == ErrorCode::canceled); });
   EXPECT(soon([&] { return other.status() == RequestStatus::running; }));
   EXPECT(thrown([&] { other.start(); }) == ErrorCode::busy);
-  EXPECT(thrown([&] { other.set_input(0, filled({64, 512}, 5)); }) == ErrorCode::busy);
-  other.wait();
+  EXPECT(thrown([&] { other.set_input(0, filled({1, 4}, 5)); }) == ErrorCode::busy);
+  EXPECT(thrown([&] { other.set_input(1, lamina::Tensor::scalar<bool>(false)); }) == ErrorCode::busy);
+  other.cancel();
   runner.join();
+  other.set_input(1, lamina::Tensor::scalar<bool>(false));
+  other.run();
   EXPECT(all_are(other.output(0), 1));
 }
 
@@ -270,6 +273,7 @@ int main() {
     };
     small_model.emplace(small_network().model(), options);
     long_model.emplace(long_network(40, 512).model(), options);
+    endless.emplace(endless_model(), options);
     EXPECT(small_model->streams() == n);
     const auto with = [&](const std::string& name) { return name + ", " + std::to_string(n) + " streams"; };
     attempt(with("what is under way is left alone"), what_is_under_way_is_left_alone);
@@ -288,6 +292,7 @@ int main() {
     attempt(with("callers at once"), callers_at_once);
     small_model.reset();
     long_model.reset();
+    endless.reset();
   }
   return ends("requests");
 }

@@ -16,7 +16,7 @@ inline std::mutex log_mutex;
 inline std::vector<std::string> errors_logged;
 
 inline int streams = 0;
-inline std::optional<CompiledModel> small_model, long_model;
+inline std::optional<CompiledModel> small_model, long_model, endless;
 
 inline Request small(float a, float b) {
   auto r = small_model->create_request();
@@ -29,6 +29,14 @@ inline bool small_is(const Request& r, float value) { return all_are(r.output(0)
 inline Request slow(float value = 1) {
   auto r = long_model->create_request();
   r.set_input(0, filled({64, 512}, value));
+  return r;
+}
+
+/// Its result is `value`, if it ever ends.
+inline Request without_end(float value, bool go = true) {
+  auto r = endless->create_request();
+  r.set_input(0, filled({1, 4}, value));
+  r.set_input(1, lamina::Tensor::scalar<bool>(go));
   return r;
 }
 

@@ -86,7 +86,8 @@ class Arithmetic {
       case 4:
         return keep(graph_.add(Gather{}, {a, below(2) ? b : scalar(number()), scalar(0)}));
       case 5:
-        return keep(graph_.add(Slice{}, {a, ints({number()}), ints({number()}), ints({below(3) ? 1 : number()})}));
+        return keep(
+            graph_.add(Slice{}, {a, ints({number()}), ints({number()}), ints({below(3) ? 1 : number()})}));
       case 6:
         return keep(graph_.add(Slice{}, {a, b, ints({number()}), ints({1}), ints({below(2) ? 0 : -1})}));
       case 7:
@@ -114,9 +115,8 @@ void expect_known_sizes(std::uint64_t seed) {
   SCOPED_TRACE(fmt::format("seed {}\n{}", seed, print_graph(a.graph()).text));
   std::map<ValueId, Tensor> computed;
   InterpreterOptions options;
-  options.observe = [&](const Graph& g, NodeId id, const std::vector<Tensor>&, const std::vector<Tensor>& out) {
-    computed[g.node(id).outputs[0]] = out[0];
-  };
+  options.observe = [&](const Graph& g, NodeId id, const std::vector<Tensor>&,
+                        const std::vector<Tensor>& out) { computed[g.node(id).outputs[0]] = out[0]; };
   try {
     interpret(a.graph(), a.inputs(), options);
   } catch (const Error&) {  // an index out of range: the values before it count

@@ -172,7 +172,8 @@ class Writer {
       const std::string type(name_of(p_.bias));
       std::vector<double> values(channels());
       for (auto& v : values) v = p_.powers_of_two ? static_cast<double>(below(17) - 8) / 8 : between(-1, 1);
-      bias = cast(p_.bias_is_given ? input("bias", type, dims) : constant("bias", type, dims, values), p_.bias);
+      bias =
+          cast(p_.bias_is_given ? input("bias", type, dims) : constant("bias", type, dims, values), p_.bias);
     }
     const bool inside = !bias.empty() && !p_.bias_is_added;
     const auto y = line(

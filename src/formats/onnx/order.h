@@ -13,8 +13,8 @@ class Orders {
  public:
   /// Names that a graph reads from around it, in order of first use.
   const Names& free_names(const GraphProto& graph);
-  /// Indices of the nodes so that each comes after those it reads; stable. Throws on a cycle and when two nodes
-  /// make one name.
+  /// Indices of the nodes so that each comes after those it reads; stable. Throws on a cycle and when two
+  /// nodes make one name.
   const std::vector<std::size_t>& sorted(const std::vector<NodeProto>& nodes);
   /// How many nodes were looked at so far.
   std::size_t nodes_seen() const { return nodes_seen_; }
