@@ -106,13 +106,17 @@ void count_node_erased() noexcept {
   if (bounds_here && bounds_here->nodes_made) --*bounds_here->nodes_made;
 }
 
-void require_memory(std::string_view what, std::size_t bytes) {
+void require_within_bounds(std::string_view what, std::size_t bytes) {
+  const auto* const here = bounds_here;
+  if (here == nullptr) return;
   const auto name = [&] { return what; };
-  if (const auto* const here = bounds_here) {
-    if (here->memory && bytes > here->memory->left()) fail_of_account(name, bytes, *here->memory);
-    require_proportion(name, bytes, *here);
-  }
-  require_of_system(name, bytes);
+  if (here->memory && bytes > here->memory->left()) fail_of_account(name, bytes, *here->memory);
+  require_proportion(name, bytes, *here);
+}
+
+void require_memory(std::string_view what, std::size_t bytes) {
+  require_within_bounds(what, bytes);
+  require_of_system([&] { return what; }, bytes);
 }
 
 template <class What>

@@ -83,6 +83,8 @@ void require_outputs(std::size_t outputs);
 /// Error(out_of_memory) where the machine or a control group has not so much left. Takes nothing: for what is
 /// no tensor, or will be one later. `what`: "a tensor f32[3,4]"
 void require_memory(std::string_view what, std::size_t bytes);
+/// The same by the bounds of who works here alone: for what is planned, on this machine or for another.
+void require_within_bounds(std::string_view what, std::size_t bytes);
 
 /// Bytes taken from the account here until this goes; nothing where there is no account.
 class TakenMemory {

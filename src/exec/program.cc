@@ -117,15 +117,16 @@ const Graph& Program::whole() const {
 
 namespace {
 
-/// Before the first run takes it: what a stream will need between the layers. Names the largest tensor.
+/// Before the first run takes it: what a stream will need between the layers. Names the largest tensor. What
+/// the machine has left is asked when a stream takes it.
 void require_room(const Plan& plan) {
   const PlanTensor* largest = nullptr;
   for (const auto& t : plan.tensors)
     if (t.place == Place::arena && (!largest || t.bytes > largest->bytes)) largest = &t;
   if (!largest || !Within::here()) return;
-  require_memory(fmt::format("memory between layers, with \"{}\" {}", plan.graph.value(largest->value).name,
-                             to_string(largest->type)),
-                 plan.memory.arena);
+  require_within_bounds(fmt::format("memory between layers, with \"{}\" {}",
+                                    plan.graph.value(largest->value).name, to_string(largest->type)),
+                        plan.memory.arena);
 }
 
 }  // namespace
