@@ -15,7 +15,8 @@ from sample_models import DYNAMIC, LARGE
 
 TOOL = os.environ["LAMINA_TOOL"]
 MACHINES = pathlib.Path(__file__).resolve().parents[2] / "machines"
-HERE = "avx512_bf16" in pathlib.Path("/proc/cpuinfo").read_text()
+LIMITED = any(name in os.environ for name in ("LAMINA_MAX_ISA", "ONEDNN_MAX_CPU_ISA"))
+HERE = "avx512_bf16" in pathlib.Path("/proc/cpuinfo").read_text() and not LIMITED
 WITHOUT = "avx2 has no bf16 instructions"
 
 
@@ -38,7 +39,7 @@ class Precision(unittest.TestCase):
         for verb in (("run",), ("check",), ("benchmark", "--seconds", "0.01")):
             self.assertRegex(self.line(verb[0], LARGE, *verb[1:]), r"^f32: \d+ layers$")
 
-    @unittest.skipUnless(HERE, "this processor has no bf16 instructions")
+    @unittest.skipUnless(HERE, "this processor has no bf16 instructions, or is limited to others")
     def test_the_line(self) -> None:
         for verb in (("run",), ("check",), ("benchmark", "--seconds", "0.01")):
             self.assertRegex(self.line(verb[0], LARGE, "--precision", "bf16", *verb[1:]), r"^bf16: \d+ of \d+ layers; f32: \d+$")
@@ -56,7 +57,7 @@ class Precision(unittest.TestCase):
             onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8), path)
             self.assertRegex(self.line("run", path), r"^f32: \d+ layers$")
 
-    @unittest.skipUnless(HERE, "this processor has no bf16 instructions")
+    @unittest.skipUnless(HERE, "this processor has no bf16 instructions, or is limited to others")
     def test_every_layer_says_its_own(self) -> None:
         layers = json.loads(self.text("explain", LARGE, "--precision", "bf16", "--no-run", "--json", "-"))["layers"]
         said = [node["precision"] for layer in layers for node in layer["nodes"] if "precision" in node]
@@ -67,14 +68,14 @@ class Precision(unittest.TestCase):
             types = {data.get("runtimePrecision") for data in ElementTree.parse(path).iter("data")}
             self.assertIn("bf16", types)
 
-    @unittest.skipUnless(HERE, "this processor has no bf16 instructions")
+    @unittest.skipUnless(HERE, "this processor has no bf16 instructions, or is limited to others")
     def test_exempt_layers_stay(self) -> None:
         words = ("explain", LARGE, "--precision", "bf16", "--no-run", "--json", "-")
         for layer in json.loads(self.text(*words, "--exempt", ".*"))["layers"]:
             for node in layer["nodes"]:
                 self.assertNotIn("bf16", node.get("precision", ""))
 
-    @unittest.skipUnless(HERE, "this processor has no bf16 instructions")
+    @unittest.skipUnless(HERE, "this processor has no bf16 instructions, or is limited to others")
     def test_check_tells_the_drift(self) -> None:
         d = json.loads(self.text("check", LARGE, "--precision", "bf16", "--json", "-"))
         self.assertTrue(d["clean"])
@@ -86,7 +87,7 @@ class Precision(unittest.TestCase):
         self.assertRegex(text, r"(?m)^drift output \S+ against f32: max ")
         self.assertNotIn("drift", self.text("check", LARGE))
 
-    @unittest.skipUnless(HERE, "this processor has no bf16 instructions")
+    @unittest.skipUnless(HERE, "this processor has no bf16 instructions, or is limited to others")
     def test_nothing_in_bf16_drifts_nowhere(self) -> None:
         words = ("check", LARGE, "--precision", "bf16", "--disable", "bf16-product")
         self.assertEqual(json.loads(self.text(*words, "--json", "-"))["drift"], [])
@@ -109,7 +110,7 @@ class Precision(unittest.TestCase):
             self.assertIn("precision: bf16 for convolutions", text)
             self.assertRegex(text, r"_bf16 ")
 
-    @unittest.skipUnless(HERE, "this processor has no bf16 instructions")
+    @unittest.skipUnless(HERE, "this processor has no bf16 instructions, or is limited to others")
     def test_sizes_that_are_known_late(self) -> None:
         model, *shapes = DYNAMIC, "--shape", "picture=1,1,120,160"
         self.assertRegex(self.line("run", model, *shapes, "--precision", "bf16"), r"^bf16: ")

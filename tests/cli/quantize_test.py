@@ -333,8 +333,12 @@ class QuantizeTest(unittest.TestCase):
         values = self.picture()
         values[0, 0, 0, 0] = np.nan
         np.save(self.data / "a.npy", values)
-        reasons = [x.get("reason", "") for x in self.quantize()["layers"]]
-        self.assertIn("infinities or NaN", reasons[0])
+        # Whether NaN goes on through a ReLU depends on the kernel: the layers behind the first one may stay f32, too.
+        done = lamina("quantize", self.model, "--data", self.data, "-o", self.path / "q.onnx", "--json", self.path / "q.json")
+        if done.returncode == 0:
+            self.assertIn("infinities or NaN", json.loads((self.path / "q.json").read_text())["layers"][0].get("reason", ""))
+        else:
+            self.assertRegex(done.stderr, "nothing to quantise: .* first because what it reads has infinities or NaN")
         np.save(self.data / "a.npy", np.zeros_like(values))
         self.quantize()
 

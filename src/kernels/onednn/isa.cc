@@ -1,5 +1,10 @@
 #include "kernels/onednn_isa.h"
 
+#include <algorithm>
+#include <cctype>
+#include <cstdlib>
+#include <string>
+
 #include "base/cpu_features.h"
 #include "base/immortal.h"
 #include "base/standstill.h"
@@ -16,6 +21,18 @@ Isa level_of(dnnl::cpu_isa isa) {
   return has(dnnl::cpu_isa::avx512_core) ? Isa::avx512 : has(dnnl::cpu_isa::avx2) ? Isa::avx2 : Isa::sse41;
 }
 
+/// The process's environment limits oneDNN to that or less already: asking for it would lift a lower limit.
+bool limited_by_environment(Isa most) {
+  for (const char* name : {"ONEDNN_MAX_CPU_ISA", "DNNL_MAX_CPU_ISA"}) {
+    const char* const value = std::getenv(name);
+    if (value == nullptr) continue;
+    std::string word(value);
+    std::transform(word.begin(), word.end(), word.begin(), [](unsigned char c) { return std::toupper(c); });
+    return word == "SSE41" || (most >= Isa::avx2 && (word == "AVX" || word == "AVX2"));
+  }
+  return false;
+}
+
 /// Whether oneDNN, which looks at the processor itself and at fewer features than we do, would run more by
 /// itself. Where it would not, a lower limit of the process's own stays.
 bool would_run_more(Isa most) {
@@ -29,7 +46,7 @@ bool would_run_more(Isa most) {
 /// What oneDNN runs once it has been asked for no more than that. It refuses after its first primitive, and
 /// finding out counts as one: the answer tells whether it has.
 Isa limited(Isa most) {
-  if (would_run_more(most))
+  if (would_run_more(most) && !limited_by_environment(most))
     dnnl::set_max_cpu_isa(most == Isa::sse41 ? dnnl::cpu_isa::sse41 : dnnl::cpu_isa::avx2);
   return level_of(dnnl::get_effective_cpu_isa());
 }
