@@ -8,6 +8,9 @@
 #include <mutex>
 #include <thread>
 
+#include <fmt/format.h>
+
+#include "base/cpu.h"
 #include "base/topology.h"
 #include "tests/api/small_models.h"
 
@@ -225,6 +228,11 @@ TEST(Keys, two_names_are_one_setting) {
     }
 }
 
+/// Why a process that is limited to AVX2, or to less, has no bf16.
+std::string no_bf16() {
+  return fmt::format("{} has no bf16 instructions", name_of(std::min(Isa::avx2, effective_isa())));
+}
+
 TEST(Keys, precision_is_what_the_first_key_says) {
   const auto used = [](std::initializer_list<std::pair<const char*, const char*>> keys) {
     Options o;
@@ -235,11 +243,11 @@ TEST(Keys, precision_is_what_the_first_key_says) {
     return std::string();
   };
   EXPECT_EQ(used({}), "model: ");
-  EXPECT_EQ(used({{"ENFORCE_BF16", "YES"}}), "model: avx2 has no bf16 instructions");
+  EXPECT_EQ(used({{"ENFORCE_BF16", "YES"}}), "model: " + no_bf16());
   EXPECT_EQ(used({{"ENFORCE_BF16", "YES"}, {"INFERENCE_PRECISION_HINT", "model"}}), "model: ");
   EXPECT_EQ(used({{"ENFORCE_BF16", "NO"}, {"EXECUTION_MODE_HINT", "PERFORMANCE"}}),
             "model: ENFORCE_BF16 decides");
-  EXPECT_EQ(used({{"EXECUTION_MODE_HINT", "PERFORMANCE"}}), "model: avx2 has no bf16 instructions");
+  EXPECT_EQ(used({{"EXECUTION_MODE_HINT", "PERFORMANCE"}}), "model: " + no_bf16());
   EXPECT_EQ(used({{"INFERENCE_PRECISION_HINT", "f16"}}), "model: f16 is computed in f32");
 }
 
@@ -254,10 +262,10 @@ TEST(Keys, enforce_bf16_says_why_it_is_not_as_asked) {
   };
   EXPECT_EQ(used({}), "NO: documented default YES; bf16 changes results: ask for it");
   EXPECT_EQ(used({{"ENFORCE_BF16", "NO"}}), "NO: ");
-  EXPECT_EQ(used({{"ENFORCE_BF16", "YES"}}), "NO: avx2 has no bf16 instructions");
+  EXPECT_EQ(used({{"ENFORCE_BF16", "YES"}}), "NO: " + no_bf16());
   EXPECT_EQ(used({{"ENFORCE_BF16", "YES"}, {"INFERENCE_PRECISION_HINT", "f32"}}),
             "NO: INFERENCE_PRECISION_HINT decides");
-  EXPECT_EQ(used({{"EXECUTION_MODE_HINT", "PERFORMANCE"}}), "NO: avx2 has no bf16 instructions");
+  EXPECT_EQ(used({{"EXECUTION_MODE_HINT", "PERFORMANCE"}}), "NO: " + no_bf16());
 }
 
 TEST(Keys, a_difference_is_said_once) {

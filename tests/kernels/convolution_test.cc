@@ -3,6 +3,7 @@
 
 #include <limits>
 
+#include "base/cpu.h"
 #include "tests/kernels/random_cases.h"
 #include "tests/support/run_graph.h"
 
@@ -122,7 +123,8 @@ TEST(Convolution, weights_given_at_run_time) {
     check_all_offers(g, seed);
     if (HasFatalFailure()) return;
   }
-  EXPECT_GE(fast, 50u);
+  // With SSE4.1 alone oneDNN packs few weights at run time.
+  EXPECT_GE(fast, effective_isa() == Isa::sse41 ? 1u : 50u);
 }
 
 /// Plain and channels-last are the same memory there; oneDNN's products mix them up and write before buffers.
