@@ -77,10 +77,6 @@ ValueId seen_before(Call& c, const Attended& a) {
 
 }  // namespace
 
-ValueId counted(Call& c, ValueId size) {
-  return c.add(Range{ElementType::i64}, {c.int_constant(0), size, c.int_constant(1)});
-}
-
 ValueId hidden_unless(Call& c, ValueId seen, ValueId v) {
   return c.add(Select{}, {seen, v, c.number_like(least_of(c.known_element(v)), v)});
 }
