@@ -69,6 +69,7 @@ Values convert_tensor_scatter(Call& c) {
 
 /// Input, weights [C, 1, K], bias, past state [N, C, K - 1].
 Values convert_causal_conv(Call& c) {
+  if (c.i("ndim", 1) != 1) c.unsupported("ndim {} is not supported", c.i("ndim", 1));
   check_rank(c, c.in(0), "the input", 3);
   check_rank(c, c.in(1), "the weights", 3);
   const auto weights = c.type(c.in(1)).shape;
@@ -113,7 +114,8 @@ Values convert_causal_conv(Call& c) {
 
 void register_decoder_state(ConverterTable& t) {
   t.add("TensorScatter", convert_tensor_scatter);
-  t.add("CausalConvWithState", convert_causal_conv);
+  for (auto domain : {std::string_view(), kMicrosoft})
+    t.add(domain, "CausalConvWithState", convert_causal_conv);
 }
 
 }  // namespace lamina::onnx

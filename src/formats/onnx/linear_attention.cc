@@ -177,6 +177,9 @@ Values convert_linear_attention(Call& c) {
 
 }  // namespace
 
-void register_linear_attention(ConverterTable& t) { t.add("LinearAttention", convert_linear_attention); }
+void register_linear_attention(ConverterTable& t) {
+  for (auto domain : {std::string_view(), kMicrosoft})
+    t.add(domain, "LinearAttention", convert_linear_attention);
+}
 
 }  // namespace lamina::onnx
