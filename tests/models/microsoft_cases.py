@@ -315,10 +315,10 @@ def nhwc_max_pool(r: Random) -> Case:
 
 def gather_block_quantized(r: Random) -> Case:
     bits, rank, block = r.pick(4, 8), r.pick(2, 3), r.pick(16, 32)
-    quantize, gather = r.pick(rank - 1, rank - 1, 1), 0  # the peer takes bytes along the first axis only
+    quantize, gather = rank - 1, 0  # the peer takes bytes in this order only
     shape = [r.size(2, 5) for _ in range(rank)]
     shape[-1] *= 2
-    shape[quantize] = block * r.size(1, 3) - (r.pick(0, 2) if quantize == rank - 1 else r.pick(0, 3))
+    shape[quantize] = block * r.size(1, 3) - r.pick(0, 2)
     packed = [*shape[:-1], shape[-1] * bits // 8]
     blocks = list(shape)
     blocks[quantize] = -(-shape[quantize] // block)
