@@ -290,6 +290,70 @@ TEST(OnnxMicrosoft, MatMulNBitsThatAreRefused) {
   expect_says(with(3, 2, 16, 4, {Tensor(), numbers({3}, {0, 0, 0})}), "g_idx");
 }
 
+/// Rows 1..16 and 0 (16 times) of 4 bits, blocks of 16.
+TEST(OnnxMicrosoft, GatherBlockQuantized) {
+  std::vector<std::uint8_t> packed;
+  for (int i = 0; i < 8; ++i) packed.push_back(static_cast<std::uint8_t>(2 * i + (2 * i + 1) * 16));
+  packed.resize(16, 0);
+  const auto scales = floats({2, 1}, {1, 0.5f});
+  const auto gather = [&](const Tensor& data, const Tensor& indices, std::vector<Tensor> more = {},
+                          Texts attributes = {}) {
+    attributes.push_back(attribute("block_size", 16));
+    std::vector<Tensor> inputs{data, indices, scales};
+    inputs.insert(inputs.end(), more.begin(), more.end());
+    return run("GatherBlockQuantized", inputs, attributes);
+  };
+  const auto data = bytes({2, 8}, packed);
+  List first(16), second(16, -4);
+  for (std::size_t i = 0; i < 16; ++i) first[i] = static_cast<float>(i) - 8;
+  EXPECT_EQ(values(gather(data, longs({1}, {0}))), first);
+  EXPECT_EQ(values(gather(data, longs({}, {-1}))), second);
+  EXPECT_EQ(gather(data, longs({2, 3}, {0, 1, 0, 1, 0, 1})).shape(), (Dims{2, 3, 16}));
+  // Zero points share bytes as the data does: one block of a row has a byte of its own.
+  EXPECT_EQ(values(gather(data, longs({1}, {1}), {bytes({2, 1}, {0, 6})})), List(16, -3));
+  EXPECT_EQ(values(gather(bytes({2, 16}, std::vector<std::uint8_t>(32, 130)), longs({1}, {1}), {},
+                          {attribute("bits", 8)})),
+            List(16, 1));
+  // Along the other axis what is in bytes is taken out first.
+  const auto columns =
+      run("GatherBlockQuantized",
+          {bytes({16, 1}, std::vector<std::uint8_t>(16, 0xA9)), longs({1}, {1}), floats({1, 2}, {1, 2})},
+          {attribute("block_size", 16), attribute("gather_axis", 1), attribute("quantize_axis", 0)});
+  EXPECT_EQ(columns.shape(), (Dims{16, 1}));
+  EXPECT_EQ(values(columns), List(16, 4));
+}
+
+TEST(OnnxMicrosoft, GatherBlockQuantizedOfFourBitTensors) {
+  for (const auto type : {ElementType::i4, ElementType::u4}) {
+    Ints numbers;
+    for (std::int64_t i = 0; i < 32; ++i) numbers.push_back(type == ElementType::i4 ? i % 16 - 8 : i % 16);
+    List wanted;
+    for (std::size_t i = 16; i < 32; ++i) wanted.push_back(0.5f * static_cast<float>(numbers[i]));
+    EXPECT_EQ(values(run("GatherBlockQuantized",
+                         {from_ints(type, {2, 16}, numbers), longs({1}, {1}), floats({2, 1}, {1, 0.5f})},
+                         {attribute("block_size", 16)})),
+              wanted)
+        << name_of(type);
+  }
+}
+
+TEST(OnnxMicrosoft, GatherBlockQuantizedThatAreRefused) {
+  const auto with = [&](const Tensor& data, const Tensor& scales, const Texts& attributes) {
+    return refused("GatherBlockQuantized", {data, longs({1}, {0}), scales}, attributes);
+  };
+  const auto data = bytes({2, 8}, std::vector<std::uint8_t>(16)), other = numbers({1, 1}, {1});
+  const auto scales = floats({2, 1}, {1, 1});
+  const auto block = attribute("block_size", 16);
+  EXPECT_EQ(with(data, scales, {block}), "");
+  expect_says(with(data, scales, {attribute("block_size", 24)}), "block_size is 24");
+  expect_says(with(data, scales, {block, attribute("bits", 3)}), "bits is 3, wanted 2, 4 or 8");
+  expect_says(with(data, scales, {block, attribute("gather_axis", 1)}),
+              "gather_axis and quantize_axis are both 1");
+  expect_says(with(data, floats({2, 2}, {1, 1, 1, 1}), {block}), "2 blocks of 16 for 16 numbers");
+  expect_says(with(data, floats({2}, {1, 1}), {block}), "the tensor of scales has rank 1");
+  expect_says(with(other, scales, {block}), "the data is i32, wanted u8, u4 or i4");
+}
+
 TEST(OnnxMicrosoft, NhwcMaxPool) {
   const auto x = bytes({1, 1, 2, 2}, {1, 9, 7, 3});
   EXPECT_EQ(to_ints(run("NhwcMaxPool", {x}, {attribute("kernel_shape", Ints{1, 2})})), (Ints{7, 9}));

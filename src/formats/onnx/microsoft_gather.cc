@@ -31,8 +31,8 @@ Table read_table(Call& c) {
   Table t;
   t.data = c.in(0), t.scales = c.in(2), t.zeros = c.maybe(3);
   t.rank = c.known_rank(t.data);
-  check_rank(c, t.scales, "the scales", t.rank);
-  if (t.zeros.valid()) check_rank(c, t.zeros, "the zero points", t.rank);
+  check_rank(c, t.scales, "the tensor of scales", t.rank);
+  if (t.zeros.valid()) check_rank(c, t.zeros, "the tensor of zero points", t.rank);
   t.gather_axis = static_cast<std::int64_t>(c.axis(c.i("gather_axis", 0), t.rank));
   t.quantize_axis = static_cast<std::int64_t>(c.axis(c.i("quantize_axis", 1), t.rank));
   if (t.gather_axis == t.quantize_axis) c.fail("gather_axis and quantize_axis are both {}", t.gather_axis);
