@@ -138,10 +138,17 @@ TEST(OnnxMicrosoft, MultiHeadAttentionTakesPackedOperands) {
   expect_near(run("MultiHeadAttention", {qkv, Tensor(), Tensor(), bias}, {heads}), moved);
 }
 
+TEST(OnnxMicrosoft, MultiHeadAttentionShowsItsScores) {
+  OnnxGraph g;
+  g.input("q", ElementType::f32, {"1", "2", "1"}).input("b", ElementType::f32, {"1", "1", "2", "2"});
+  g.node("MultiHeadAttention", {"q", "q", "q", "", "", "b"}, {"y", "", "", "scores"},
+         {attribute("num_heads", 1)}, "n", kMicrosoft);
+  const auto out = run_onnx(g.output("scores"), {kRows, floats({1, 1, 2, 2}, {0, 10, 20, 30})}, 17);
+  EXPECT_EQ(values(out[0]), (List{1, 12, 22, 34}));
+}
+
 TEST(OnnxMicrosoft, MultiHeadAttentionsThatAreRefused) {
   const auto heads = attribute("num_heads", 1);
-  expect_says(refused("MultiHeadAttention", {kRows, kRows, kRows}, {heads}, {"y", "", "", "scores"}),
-              "the scores as an output");
   expect_says(refused("MultiHeadAttention", {kRows}, {heads}), "input 1 is missing");
   expect_says(refused("MultiHeadAttention", {floats({1, 1, 1, 2, 1}, {1, 1})}, {heads}), "packed operand");
   expect_says(
@@ -269,6 +276,20 @@ TEST(OnnxMicrosoft, MatMulNBits) {
   EXPECT_EQ(values(run("MatMulNBits", {a, b, scales, floats({2, 1}, {1, 1})}, sizes)), (List{798, 69.5f}));
 }
 
+/// K = 32 of two blocks of 16, all weights 9: 1 with a zero point of 8. Odd places have the other block's
+/// scale.
+TEST(OnnxMicrosoft, MatMulNBitsWithGroupsInAnotherOrder) {
+  std::vector<std::int32_t> groups;
+  for (int i = 0; i < 32; ++i) groups.push_back((i / 16 + i) % 2);
+  List a(32, 0);
+  a[0] = 1, a[1] = 10, a[16] = 100, a[17] = 1000;
+  const Texts sizes{attribute("K", 32), attribute("N", 1), attribute("block_size", 16)};
+  const auto b = bytes({1, 2, 8}, std::vector<std::uint8_t>(16, 0x99));
+  const auto y =
+      run("MatMulNBits", {floats({1, 32}, a), b, floats({1, 2}, {1, 2}), {}, numbers({32}, groups)}, sizes);
+  EXPECT_EQ(values(y), (List{1 + 20 + 200 + 1000}));
+}
+
 TEST(OnnxMicrosoft, MatMulNBitsThatAreRefused) {
   const auto a = floats({1, 3}, {1, 10, 100}), scales = floats({2, 1}, {1, 0.5f});
   const auto b = bytes({2, 1, 8}, std::vector<std::uint8_t>(16));
@@ -287,7 +308,9 @@ TEST(OnnxMicrosoft, MatMulNBitsThatAreRefused) {
   expect_says(with(3, 2, 16, 3), "weights of 3 bits");
   expect_says(with(3, 2, 16, 4, {bytes({3}, {1, 1, 1})}), "zero points have 3 elements");
   expect_says(with(3, 2, 16, 4, {bytes({1, 2}, {1, 1})}), "zero points are [1,2], wanted [2, ...]");
-  expect_says(with(3, 2, 16, 4, {Tensor(), numbers({3}, {0, 0, 0})}), "g_idx");
+  EXPECT_EQ(with(3, 2, 16, 4, {Tensor(), numbers({3}, {0, 0, 0})}), "");
+  expect_says(with(3, 2, 16, 4, {Tensor(), numbers({2}, {0, 0})}), "g_idx has 2 elements, wanted 3");
+  expect_says(with(3, 2, 16, 4, {Tensor(), numbers({3}, {0, 1, 0})}), "g_idx has 1, there are 1 blocks");
 }
 
 /// Rows 1..16 and 0 (16 times) of 4 bits, blocks of 16.

@@ -140,7 +140,14 @@ def multi_head_attention(r: Random) -> Case:
     inputs.append(r.floats(r.pick(1, n), r.pick(1, heads), rows, columns + past) if r.flag(0.3) else None)
     if past:
         inputs += [r.floats(n, heads, past, size), r.floats(n, heads, past, size)]
-    return Case("MultiHeadAttention", inputs, attributes, 3 if past else 1, constants=(3,), dynamic=r.flag(0.3), atol=MASKED)
+    outputs = 3 if past else 1
+    scores = r.flag(0.3)
+
+    def relevant(output: int, y: np.ndarray) -> np.ndarray:
+        return np.maximum(y, -3000) if output == 3 else y  # of hidden keys only that they are
+
+    return Case("MultiHeadAttention", inputs, attributes, 4 if scores else outputs, constants=(3,), dynamic=r.flag(0.3), atol=MASKED, relevant=relevant,
+                wanted=(*range(outputs), 3) if scores else ())
 
 
 def rotary_embedding(r: Random) -> Case:
@@ -288,14 +295,16 @@ def group_norm(r: Random) -> Case:
 
 
 def matmul_n_bits(r: Random) -> Case:
-    bits, block, k, n = r.pick(4, 4, 4, 2, 8), r.pick(16, 32, 64), r.size(1, 150), r.size(1, 9)
+    bits, block, k, n = r.pick(4, 4, 4, 2, 8), r.pick(16, 32, 64), r.pick(r.size(1, 150), 64, 128), r.size(1, 9)
     blocks = -(-k // block)
     zeros = None
     if r.flag(0.6):
         zeros = r.floats(n, blocks) if bits == 4 and r.flag(0.3) else r.ints(0, 255, n, -(-blocks * bits // 8), dtype=np.uint8)
     shape = (r.size(1, 3), r.size(1, 5), k)[r.pick(0, 1):]
     inputs = [r.floats(*shape), r.ints(0, 255, n, blocks, block * bits // 8, dtype=np.uint8), r.floats(n, blocks) / 8, zeros, None, r.floats(n) if r.flag(0.3) else None]
-    return Case("MatMulNBits", inputs, {"K": k, "N": n, "bits": bits, "block_size": block}, constants=(1, 2, 3, 5), atol=2e-3)
+    if k % block == 0 and bits == 4 and zeros is None and r.flag(0.5):  # the peer takes zero points of 8 with an index
+        inputs[4] = r.ints(0, blocks - 1, k)
+    return Case("MatMulNBits", inputs, {"K": k, "N": n, "bits": bits, "block_size": block}, constants=(1, 2, 3, 4, 5), atol=2e-3)
 
 
 def nhwc_max_pool(r: Random) -> Case:

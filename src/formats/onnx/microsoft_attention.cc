@@ -142,7 +142,6 @@ void read_operands(Call& c, std::int64_t heads, Attended& a) {
 /// Query, keys, values, bias, key mask, bias of the scores, past keys and values.
 Values convert_multi_head_attention(Call& c) {
   if (c.has(8) || c.has(9)) c.unsupported("past and present in one buffer are not supported");
-  if (c.wants(3)) c.unsupported("the scores as an output");
   if (c.has(6) != c.has(7)) c.fail("has only one of past_key and past_value");
   const auto heads = read_heads(c, "num_heads");
   if (c.has(3)) check_rank(c, c.in(3), "the bias", 1);
@@ -157,7 +156,9 @@ Values convert_multi_head_attention(Call& c) {
   }
   a.key_mask = c.maybe(4);
   a.bias = c.maybe(5);
-  return {attend(c, a), a.k, a.v};
+  ValueId scores;
+  const auto y = attend(c, a, c.wants(3) ? &scores : nullptr);
+  return {y, a.k, a.v, scores};
 }
 
 }  // namespace

@@ -18,7 +18,8 @@ struct Attended {
   bool starts_too = false;      ///< a key mask of 2N elements: ends, then starts
 };
 
-/// softmax(q * k^T * scale + masks) * v as [N, L, heads * size].
-ValueId attend(Call& c, const Attended& a);
+/// softmax(q * k^T * scale + masks) * v as [N, L, heads * size]. `scores`, where it is wanted: what the
+/// softmax is of.
+ValueId attend(Call& c, const Attended& a, ValueId* scores = nullptr);
 
 }  // namespace lamina::onnx
