@@ -6,6 +6,7 @@
 #include <limits>
 #include <map>
 
+#include "ops/elementwise.h"
 #include "ops/eval.h"
 #include "tests/support/onnx_model.h"
 #include "tests/support/run_graph.h"
@@ -221,6 +222,24 @@ TEST(OnnxAttention, IsOneOperatorWithMasks) {
   for (auto id : graph.order()) ++counts[std::string(graph.node(id).op.name())];
   EXPECT_EQ(counts["ScaledDotProductAttention"], 1);
   for (const auto* other : {"MatMul", "Softmax", "Tile", "Broadcast"}) EXPECT_EQ(counts[other], 0) << other;
+}
+
+/// A constant mask that hides no row whole needs no look at its rows.
+TEST(OnnxAttention, ConstantMasks) {
+  for (const auto& [row, selects] :
+       std::vector<std::pair<std::vector<std::int64_t>, int>>{{{1, 0}, 0}, {{0, 0}, 1}}) {
+    OnnxGraph g;
+    for (const auto* name : {"q", "k", "v"}) g.input(name, ElementType::f32, {"1", "1", "2", "1"});
+    g.initializer("m", flags({2, 2}, {1, 1, row[0], row[1]}));
+    const auto graph =
+        read_onnx_bytes(onnx_model(g.node("Attention", {"q", "k", "v", "m"}, {"y"}).output("y"), 23)).graph;
+    int count = 0;
+    for (auto id : graph.order()) count += graph.node(id).op.is<Select>() ? 1 : 0;
+    EXPECT_EQ(count, selects);
+    const auto y =
+        interpret(graph, {filled({1, 1, 2, 1}, 1), filled({1, 1, 2, 1}, 1), floats({1, 1, 2, 1}, {2, 4})});
+    EXPECT_EQ(values(y[0]), (List{3, selects == 0 ? 2.0f : 0.0f}));
+  }
 }
 
 TEST(OnnxAttention, WhatIsRefused) {

@@ -127,19 +127,28 @@ ValueId read_mask(Call& c, const Attended& a, ValueId seen) {
   return c.add(Select{}, {seen, mask, c.number_like(kHidden, mask)});
 }
 
-/// `of` with zeros for queries whose mask hides all keys.
-ValueId without_empty_rows(Call& c, ValueId of, ValueId mask) {
+/// Whether a query sees any key, [..., L, 1].
+ValueId sees_any(Call& c, ValueId mask) {
   if (c.known_rank(mask) == 0) mask = c.reshape(mask, Ints{1});
-  const auto zero = c.number_like(0, of), last = c.ints_constant({-1});
+  const auto last = c.ints_constant({-1});
   if (c.element(mask) == ElementType::boolean) {
     ReduceLogicalOr any;
     any.keep_dims = true;
-    return c.add(Select{}, {c.add(any, {mask, last}), of, zero});
+    return c.add(any, {mask, last});
   }
   ReduceMax most;
   most.keep_dims = true;
-  const auto empty = c.add(Equal{}, {c.add(most, {mask, last}), c.number_like(kHidden, mask)});
-  return c.add(Select{}, {empty, zero, of});
+  return c.add(NotEqual{}, {c.add(most, {mask, last}), c.number_like(kHidden, mask)});
+}
+
+/// `of` with zeros for queries whose mask hides all keys. Of a constant mask it is known that none does.
+ValueId without_empty_rows(Call& c, ValueId of, ValueId mask) {
+  const auto seen = folded(c, sees_any(c, mask));
+  if (const auto* all = c.graph().constant(seen)) {
+    const auto rows = to_ints(*all);
+    if (std::find(rows.begin(), rows.end(), 0) == rows.end()) return of;
+  }
+  return c.add(Select{}, {seen, of, c.number_like(0, of)});
 }
 
 /// 1 / sqrt(size of a head) where the model does not say.
