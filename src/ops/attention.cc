@@ -6,6 +6,7 @@
 #include "base/cancellation.h"
 #include "base/parallel.h"
 #include "graph/op_model.h"
+#include "ops/linear_attention.h"
 #include "ops/operators.h"
 #include "ops/product.h"
 #include "ops/require.h"
@@ -158,6 +159,9 @@ void ScaledDotProductAttention::evaluate(EvalContext& c) const {
   c.store(0, y);
 }
 
-void register_attention(Registry& r) { r.add<ScaledDotProductAttention>(); }
+void register_attention(Registry& r) {
+  r.add<ScaledDotProductAttention>();
+  r.add<LinearAttention>();
+}
 
 }  // namespace lamina

@@ -138,10 +138,17 @@ TEST(OnnxMicrosoft, MultiHeadAttentionTakesPackedOperands) {
   expect_near(run("MultiHeadAttention", {qkv, Tensor(), Tensor(), bias}, {heads}), moved);
 }
 
+TEST(OnnxMicrosoft, MultiHeadAttentionShowsItsScores) {
+  OnnxGraph g;
+  g.input("q", ElementType::f32, {"1", "2", "1"}).input("b", ElementType::f32, {"1", "1", "2", "2"});
+  g.node("MultiHeadAttention", {"q", "q", "q", "", "", "b"}, {"y", "", "", "scores"},
+         {attribute("num_heads", 1)}, "n", kMicrosoft);
+  const auto out = run_onnx(g.output("scores"), {kRows, floats({1, 1, 2, 2}, {0, 10, 20, 30})}, 17);
+  EXPECT_EQ(values(out[0]), (List{1, 12, 22, 34}));
+}
+
 TEST(OnnxMicrosoft, MultiHeadAttentionsThatAreRefused) {
   const auto heads = attribute("num_heads", 1);
-  expect_says(refused("MultiHeadAttention", {kRows, kRows, kRows}, {heads}, {"y", "", "", "scores"}),
-              "the scores as an output");
   expect_says(refused("MultiHeadAttention", {kRows}, {heads}), "input 1 is missing");
   expect_says(refused("MultiHeadAttention", {floats({1, 1, 1, 2, 1}, {1, 1})}, {heads}), "packed operand");
   expect_says(
@@ -269,6 +276,20 @@ TEST(OnnxMicrosoft, MatMulNBits) {
   EXPECT_EQ(values(run("MatMulNBits", {a, b, scales, floats({2, 1}, {1, 1})}, sizes)), (List{798, 69.5f}));
 }
 
+/// K = 32 of two blocks of 16, all weights 9: 1 with a zero point of 8. Odd places have the other block's
+/// scale.
+TEST(OnnxMicrosoft, MatMulNBitsWithGroupsInAnotherOrder) {
+  std::vector<std::int32_t> groups;
+  for (int i = 0; i < 32; ++i) groups.push_back((i / 16 + i) % 2);
+  List a(32, 0);
+  a[0] = 1, a[1] = 10, a[16] = 100, a[17] = 1000;
+  const Texts sizes{attribute("K", 32), attribute("N", 1), attribute("block_size", 16)};
+  const auto b = bytes({1, 2, 8}, std::vector<std::uint8_t>(16, 0x99));
+  const auto y =
+      run("MatMulNBits", {floats({1, 32}, a), b, floats({1, 2}, {1, 2}), {}, numbers({32}, groups)}, sizes);
+  EXPECT_EQ(values(y), (List{1 + 20 + 200 + 1000}));
+}
+
 TEST(OnnxMicrosoft, MatMulNBitsThatAreRefused) {
   const auto a = floats({1, 3}, {1, 10, 100}), scales = floats({2, 1}, {1, 0.5f});
   const auto b = bytes({2, 1, 8}, std::vector<std::uint8_t>(16));
@@ -287,7 +308,73 @@ TEST(OnnxMicrosoft, MatMulNBitsThatAreRefused) {
   expect_says(with(3, 2, 16, 3), "weights of 3 bits");
   expect_says(with(3, 2, 16, 4, {bytes({3}, {1, 1, 1})}), "zero points have 3 elements");
   expect_says(with(3, 2, 16, 4, {bytes({1, 2}, {1, 1})}), "zero points are [1,2], wanted [2, ...]");
-  expect_says(with(3, 2, 16, 4, {Tensor(), numbers({3}, {0, 0, 0})}), "g_idx");
+  EXPECT_EQ(with(3, 2, 16, 4, {Tensor(), numbers({3}, {0, 0, 0})}), "");
+  expect_says(with(3, 2, 16, 4, {Tensor(), numbers({2}, {0, 0})}), "g_idx has 2 elements, wanted 3");
+  expect_says(with(3, 2, 16, 4, {Tensor(), numbers({3}, {0, 1, 0})}), "g_idx has 1, there are 1 blocks");
+}
+
+/// Rows 1..16 and 0 (16 times) of 4 bits, blocks of 16.
+TEST(OnnxMicrosoft, GatherBlockQuantized) {
+  std::vector<std::uint8_t> packed;
+  for (int i = 0; i < 8; ++i) packed.push_back(static_cast<std::uint8_t>(2 * i + (2 * i + 1) * 16));
+  packed.resize(16, 0);
+  const auto scales = floats({2, 1}, {1, 0.5f});
+  const auto gather = [&](const Tensor& data, const Tensor& indices, std::vector<Tensor> more = {},
+                          Texts attributes = {}) {
+    attributes.push_back(attribute("block_size", 16));
+    std::vector<Tensor> inputs{data, indices, scales};
+    inputs.insert(inputs.end(), more.begin(), more.end());
+    return run("GatherBlockQuantized", inputs, attributes);
+  };
+  const auto data = bytes({2, 8}, packed);
+  List first(16), second(16, -4);
+  for (std::size_t i = 0; i < 16; ++i) first[i] = static_cast<float>(i) - 8;
+  EXPECT_EQ(values(gather(data, longs({1}, {0}))), first);
+  EXPECT_EQ(values(gather(data, longs({}, {-1}))), second);
+  EXPECT_EQ(gather(data, longs({2, 3}, {0, 1, 0, 1, 0, 1})).shape(), (Dims{2, 3, 16}));
+  // Zero points share bytes as the data does: one block of a row has a byte of its own.
+  EXPECT_EQ(values(gather(data, longs({1}, {1}), {bytes({2, 1}, {0, 6})})), List(16, -3));
+  EXPECT_EQ(values(gather(bytes({2, 16}, std::vector<std::uint8_t>(32, 130)), longs({1}, {1}), {},
+                          {attribute("bits", 8)})),
+            List(16, 1));
+  // Along the other axis what is in bytes is taken out first.
+  const auto columns =
+      run("GatherBlockQuantized",
+          {bytes({16, 1}, std::vector<std::uint8_t>(16, 0xA9)), longs({1}, {1}), floats({1, 2}, {1, 2})},
+          {attribute("block_size", 16), attribute("gather_axis", 1), attribute("quantize_axis", 0)});
+  EXPECT_EQ(columns.shape(), (Dims{16, 1}));
+  EXPECT_EQ(values(columns), List(16, 4));
+}
+
+TEST(OnnxMicrosoft, GatherBlockQuantizedOfFourBitTensors) {
+  for (const auto type : {ElementType::i4, ElementType::u4}) {
+    Ints numbers;
+    for (std::int64_t i = 0; i < 32; ++i) numbers.push_back(type == ElementType::i4 ? i % 16 - 8 : i % 16);
+    List wanted;
+    for (std::size_t i = 16; i < 32; ++i) wanted.push_back(0.5f * static_cast<float>(numbers[i]));
+    EXPECT_EQ(values(run("GatherBlockQuantized",
+                         {from_ints(type, {2, 16}, numbers), longs({1}, {1}), floats({2, 1}, {1, 0.5f})},
+                         {attribute("block_size", 16)})),
+              wanted)
+        << name_of(type);
+  }
+}
+
+TEST(OnnxMicrosoft, GatherBlockQuantizedThatAreRefused) {
+  const auto with = [&](const Tensor& data, const Tensor& scales, const Texts& attributes) {
+    return refused("GatherBlockQuantized", {data, longs({1}, {0}), scales}, attributes);
+  };
+  const auto data = bytes({2, 8}, std::vector<std::uint8_t>(16)), other = numbers({1, 1}, {1});
+  const auto scales = floats({2, 1}, {1, 1});
+  const auto block = attribute("block_size", 16);
+  EXPECT_EQ(with(data, scales, {block}), "");
+  expect_says(with(data, scales, {attribute("block_size", 24)}), "block_size is 24");
+  expect_says(with(data, scales, {block, attribute("bits", 3)}), "bits is 3, wanted 2, 4 or 8");
+  expect_says(with(data, scales, {block, attribute("gather_axis", 1)}),
+              "gather_axis and quantize_axis are both 1");
+  expect_says(with(data, floats({2, 2}, {1, 1, 1, 1}), {block}), "2 blocks of 16 for 16 numbers");
+  expect_says(with(data, floats({2}, {1, 1}), {block}), "the tensor of scales has rank 1");
+  expect_says(with(other, scales, {block}), "the data is i32, wanted u8, u4 or i4");
 }
 
 TEST(OnnxMicrosoft, NhwcMaxPool) {

@@ -64,6 +64,12 @@ inline constexpr std::string_view kSpelledExamples[] = {
     }
   }
 })",
+    R"(graph (q: f32[2,4,5,3], k: f32[2,2,5,3], v: f32[2,2,5,6], s: f32[2,2,3,6], d: f32[2,2,5,1], b: f32[2,1,5,1]) -> (y, t) {
+  y, t = LinearAttention(q, k, v, s, d, b)
+})",
+    R"(graph (q: f32[1,2,1,3], k: f32[1,2,1,3], v: f32[1,2,1,6], s: f32[1,2,3,6], d: f32[1,2,1,3]) -> (y, t) {
+  y, t = LinearAttention(q, k, v, s, d)
+})",
     R"(graph (q: f32[2,3,4,8], k: f32[2,3,5,8], v: f32[2,3,5,6], m: boolean[4,5]) -> (y) {
   s = const f32[] {0.5}
   a = const boolean[1,5] {true,false,false,false,false}

@@ -140,7 +140,14 @@ def multi_head_attention(r: Random) -> Case:
     inputs.append(r.floats(r.pick(1, n), r.pick(1, heads), rows, columns + past) if r.flag(0.3) else None)
     if past:
         inputs += [r.floats(n, heads, past, size), r.floats(n, heads, past, size)]
-    return Case("MultiHeadAttention", inputs, attributes, 3 if past else 1, constants=(3,), dynamic=r.flag(0.3), atol=MASKED)
+    outputs = 3 if past else 1
+    scores = r.flag(0.3)
+
+    def relevant(output: int, y: np.ndarray) -> np.ndarray:
+        return np.maximum(y, -3000) if output == 3 else y  # of hidden keys only that they are
+
+    return Case("MultiHeadAttention", inputs, attributes, 4 if scores else outputs, constants=(3,), dynamic=r.flag(0.3), atol=MASKED, relevant=relevant,
+                wanted=(*range(outputs), 3) if scores else ())
 
 
 def rotary_embedding(r: Random) -> Case:
@@ -288,14 +295,16 @@ def group_norm(r: Random) -> Case:
 
 
 def matmul_n_bits(r: Random) -> Case:
-    bits, block, k, n = r.pick(4, 4, 4, 2, 8), r.pick(16, 32, 64), r.size(1, 150), r.size(1, 9)
+    bits, block, k, n = r.pick(4, 4, 4, 2, 8), r.pick(16, 32, 64), r.pick(r.size(1, 150), 64, 128), r.size(1, 9)
     blocks = -(-k // block)
     zeros = None
     if r.flag(0.6):
         zeros = r.floats(n, blocks) if bits == 4 and r.flag(0.3) else r.ints(0, 255, n, -(-blocks * bits // 8), dtype=np.uint8)
     shape = (r.size(1, 3), r.size(1, 5), k)[r.pick(0, 1):]
     inputs = [r.floats(*shape), r.ints(0, 255, n, blocks, block * bits // 8, dtype=np.uint8), r.floats(n, blocks) / 8, zeros, None, r.floats(n) if r.flag(0.3) else None]
-    return Case("MatMulNBits", inputs, {"K": k, "N": n, "bits": bits, "block_size": block}, constants=(1, 2, 3, 5), atol=2e-3)
+    if k % block == 0 and bits == 4 and zeros is None and r.flag(0.5):  # the peer takes zero points of 8 with an index
+        inputs[4] = r.ints(0, blocks - 1, k)
+    return Case("MatMulNBits", inputs, {"K": k, "N": n, "bits": bits, "block_size": block}, constants=(1, 2, 3, 4, 5), atol=2e-3)
 
 
 def nhwc_max_pool(r: Random) -> Case:
@@ -313,6 +322,41 @@ def nhwc_max_pool(r: Random) -> Case:
     return Case("NhwcMaxPool", [x], attributes)
 
 
+def gather_block_quantized(r: Random) -> Case:
+    bits, rank, block = r.pick(4, 8), r.pick(2, 3), r.pick(16, 32)
+    quantize, gather = rank - 1, 0  # the peer takes bytes in this order only
+    shape = [r.size(2, 5) for _ in range(rank)]
+    shape[-1] *= 2
+    shape[quantize] = block * r.size(1, 3) - r.pick(0, 2)
+    packed = [*shape[:-1], shape[-1] * bits // 8]
+    blocks = list(shape)
+    blocks[quantize] = -(-shape[quantize] // block)
+    zeros = [*blocks[:-1], -(-blocks[-1] * bits // 8)]
+    indices = r.ints(-shape[gather], shape[gather] - 1, *(r.size(1, 4) for _ in range(r.size(0, 2))), dtype=r.pick(np.int32, np.int64))
+    inputs = [r.ints(0, 255, *packed, dtype=np.uint8), np.asarray(indices), r.floats(*blocks), r.ints(0, 255, *zeros, dtype=np.uint8) if r.flag() else None]
+    attributes = {"bits": bits, "block_size": block, "gather_axis": gather, "quantize_axis": quantize}
+    return Case("GatherBlockQuantized", inputs, attributes, constants=(0, 2, 3))
+
+
+def linear_attention(r: Random) -> Case:
+    rule = r.pick("linear", "gated", "delta", "gated_delta")
+    n, groups, share, size, width, rows = r.size(1, 3), r.pick(1, 2), r.pick(1, 2), r.pick(4, 8), r.pick(4, 8), r.pick(1, 2, 6)
+    inputs = [r.floats(n, rows, groups * share * size), r.floats(n, rows, groups * size) / size, r.floats(n, rows, groups * width),
+              r.floats(n, groups, size, width) if r.flag() else None,
+              -np.abs(r.floats(n, rows, groups * r.pick(1, size))) if "gated" in rule else None,
+              np.abs(r.floats(n, rows, r.pick(1, groups))) / 2 if "delta" in rule else None]
+    attributes: dict = {"update_rule": rule, "q_num_heads": groups * share, "kv_num_heads": groups}
+    if r.flag():
+        attributes["scale"] = 0.5
+    return Case("LinearAttention", inputs, attributes, 2, dynamic=r.flag(0.4))
+
+
+def causal_conv_with_state(r: Random) -> Case:
+    n, channels, rows, kernel = r.size(1, 3), r.pick(1, 4, 7), r.size(1, 6), r.size(2, 4)
+    inputs = [r.floats(n, channels, rows), r.floats(channels, 1, kernel), r.floats(channels) if r.flag() else None, r.floats(n, channels, kernel - 1) if r.flag() else None]
+    return Case("CausalConvWithState", inputs, {"activation": r.pick("none", "silu", "swish")}, 2, constants=(1, 2))
+
+
 GENERATORS: dict[str, tuple[Callable[[Random], Case], int]] = {
     "Attention": (attention, 150),
     "MultiHeadAttention": (multi_head_attention, 150),
@@ -326,4 +370,7 @@ GENERATORS: dict[str, tuple[Callable[[Random], Case], int]] = {
     "GroupNorm": (group_norm, 40),
     "MatMulNBits": (matmul_n_bits, 80),
     "NhwcMaxPool": (nhwc_max_pool, 40),
+    "GatherBlockQuantized": (gather_block_quantized, 60),
+    "LinearAttention": (linear_attention, 60),
+    "CausalConvWithState": (causal_conv_with_state, 40),
 }

@@ -25,6 +25,7 @@ from onnx.backend.test.case.node import collect_testcases  # noqa: E402
 
 TOOL = os.environ.get("LAMINA_TOOL", "build/release/bin/lamina")
 NUMPY_TYPES = set("efdilqbhBHILQ?")
+BFLOAT16 = onnx.TensorProto.BFLOAT16
 
 
 def arrays_of(case) -> tuple[list, list] | None:
@@ -36,9 +37,29 @@ def arrays_of(case) -> tuple[list, list] | None:
                 values[i] = value = onnx.numpy_helper.to_array(value)
             if isinstance(value, (int, float, bool, np.generic)):
                 values[i] = value = np.asarray(value)
+            if isinstance(value, np.ndarray) and value.dtype.name == "bfloat16":
+                values[i] = value = value.astype(np.float32)  # npz files have no bfloat16
             if not isinstance(value, np.ndarray) or value.dtype.char not in NUMPY_TYPES:
                 return None
     return inputs, outputs
+
+
+def is_bfloat16(case, output: int) -> bool:
+    return case.model.graph.output[output].type.tensor_type.elem_type == BFLOAT16
+
+
+def with_float32_inputs(proto: onnx.ModelProto) -> onnx.ModelProto:
+    """Inputs of bfloat16 are given as float32 and converted by the model."""
+    model = onnx.ModelProto()
+    model.CopyFrom(proto)
+    graph = model.graph
+    for port in graph.input:
+        if port.type.tensor_type.elem_type == BFLOAT16:
+            name = port.name
+            port.name += ".float32"
+            port.type.tensor_type.elem_type = onnx.TensorProto.FLOAT
+            graph.node.insert(0, onnx.helper.make_node("Cast", [port.name], [name], to=BFLOAT16))
+    return model
 
 
 def compare(case, got: list[np.ndarray], wanted: list[np.ndarray]) -> str:
@@ -50,7 +71,8 @@ def compare(case, got: list[np.ndarray], wanted: list[np.ndarray]) -> str:
         if b.dtype.kind in "iub":
             if not np.array_equal(a, b):
                 return f"output {i}: {int((a != b).sum())} of {b.size} differ"
-        elif not np.allclose(a.astype(np.float64), b.astype(np.float64), rtol=max(case.rtol, 1e-3), atol=max(case.atol, 1e-5 if b.dtype.char != "e" else 1e-3), equal_nan=True):
+        elif not np.allclose(a.astype(np.float64), b.astype(np.float64), rtol=max(case.rtol, 2e-2 if is_bfloat16(case, i) else 1e-3),
+                             atol=max(case.atol, 1e-2 if is_bfloat16(case, i) else 1e-5 if b.dtype.char != "e" else 1e-3), equal_nan=True):
             return f"output {i}: off by {np.nanmax(np.abs(a.astype(np.float64) - b.astype(np.float64))):.3g}"
     return ""
 
@@ -75,7 +97,7 @@ def run(case) -> tuple[str, str]:
     values = arrays_of(case)
     if values is None:
         return "not supported", "sequences, strings or types without numpy's"
-    verdict, why = run_model(case, case.model, *values)
+    verdict, why = run_model(case, with_float32_inputs(case.model), *values)
     again = with_constants(case, values[0]) if verdict == "not supported" else None
     if again is None:
         return verdict, why

@@ -90,6 +90,9 @@ inline constexpr std::string_view kExamplesOfArithmetic[] = {
   w = const f32[3,4] seed(1)
   y = Einsum(x, w) equation="ij,jk->ik"
 })",
+    R"(graph (q: f32[2,4,5,3], k: f32[2,2,5,3], v: f32[2,2,5,6], s: f32[2,2,3,6], b: f32[2,2,5,1]) -> (y, t) {
+  y, t = LinearAttention(q, k, v, s, _, b)
+})",
     R"(graph (q: f32[1,2,3], k: f32[1,4,3], v: f32[1,4,5]) -> (y) {
   y = ScaledDotProductAttention(q, k, v) causal=true
 })",

@@ -130,6 +130,12 @@ Values convert_dropout(Call& c) {
   return out;
 }
 
+/// Swish(a) * b
+Values convert_swiglu(Call& c) {
+  const auto gate = c.add(Swish{}, {c.in(0), c.number_like(c.f("alpha", 1), c.in(0))});
+  return {multiply(c, gate, c.in(1))};
+}
+
 }  // namespace
 
 void register_activation(ConverterTable& t) {
@@ -152,6 +158,7 @@ void register_activation(ConverterTable& t) {
   t.add("Selu", convert_selu);
   t.add("Shrink", convert_shrink);
   t.add("Softmax", softmax<Softmax>);
+  t.add("SwiGLU", convert_swiglu);
   t.add("Swish", convert_swish);
   t.add("ThresholdedRelu", convert_thresholded_relu);
 }

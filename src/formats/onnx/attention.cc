@@ -1,206 +1,244 @@
-/// Attention and gated activations.
+/// Attention of ONNX's own operator sets, from 23 on.
 #include "ops/attention.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
 #include "formats/onnx/build.h"
 #include "formats/onnx/convert.h"
-#include "ops/activation.h"
+#include "formats/onnx/heads.h"
 #include "ops/elementwise.h"
-#include "ops/gathering.h"
-#include "ops/generation.h"
 #include "ops/matmul.h"
-#include "ops/movement.h"
 #include "ops/reduction.h"
 #include "ops/shaping.h"
 
 namespace lamina::onnx {
 namespace {
 
-/// Swish(a) * b
-Values convert_swiglu(Call& c) {
-  const auto gate = c.add(Swish{}, {c.in(0), c.number_like(c.f("alpha", 1), c.in(0))});
-  return {multiply(c, gate, c.in(1))};
+constexpr auto kHidden = -std::numeric_limits<double>::infinity();  ///< added where a key takes no part
+
+/// Which intermediate result the fourth output is.
+enum class Scores : std::uint8_t { products, capped, masked, weights };
+
+/// One Attention on its way.
+struct Attended : QueryKeyValue {
+  ValueId offset;   ///< of the first query among the keys, scalar or [N, 1, 1, 1]; absent: 0
+  ValueId lengths;  ///< keys that take part, [N, 1, 1, 1]; absent: all
+  bool causal = false, joined = false;
+  std::int64_t left = -1, right = -1;  ///< keys that a query sees on each side of it; -1: all
+};
+
+std::int64_t read_window(const Call& c, std::string_view name) {
+  const auto size = c.i(name, -1);
+  if (size < -1) c.fail("{} is {}, wanted -1 or more", name, size);
+  return std::min(size, std::int64_t{1} << 40);
 }
 
-/// [N, L, heads * size] as [N, heads, L, size].
-ValueId split_heads(Call& c, ValueId v, std::int64_t heads) {
-  if (heads <= 0) c.fail("the number of heads is {}, wanted 1 or more", heads);
-  const auto& width = c.type(v).shape[2];
-  if (!width.known()) c.unsupported("an unknown hidden size");
-  if (width.size() % heads != 0) c.fail("{} channels for {} heads", width.size(), heads);
-  const auto split = c.add(Reshape{true}, {v, c.ints_constant({0, 0, heads, width.size() / heads})});
-  return c.transpose(split, {0, 2, 1, 3});
-}
-
-std::int64_t known_dim(const Call& c, ValueId v, std::size_t axis) {
-  const auto& shape = c.type(v).shape;
-  if (!shape.ranked() || shape.rank() != 4) c.fail("an operand is {}, wanted rank 4", to_string(shape));
-  if (!shape[axis].known()) c.unsupported("an unknown number of heads or head size");
-  return shape[axis].size();
-}
-
-/// Heads of keys or values repeated so that each head of the queries has its own.
-ValueId repeat_heads(Call& c, ValueId v, std::int64_t heads, std::int64_t times) {
-  if (times == 1) return v;
-  const auto tiled = c.add(Tile{}, {c.unsqueeze(v, {2}), c.ints_constant({1, 1, times, 1, 1})});
-  return c.add(Reshape{true}, {tiled, c.ints_constant({0, heads * times, -1, known_dim(c, v, 3)})});
-}
-
-/// Scores where the mask is false become minus infinity; a mask of numbers is added.
-ValueId masked(Call& c, ValueId scores, ValueId mask) {
-  const auto &m = c.type(mask).shape, &s = c.type(scores).shape;
-  if (!m.ranked() || m.rank() == 0) c.unsupported("a mask of unknown rank");
-  if (!m[m.rank() - 1].same(s[3]) && !m[m.rank() - 1].is(1))
-    c.unsupported("a mask that may be shorter than the keys");
-  if (c.known_element(mask) != ElementType::boolean)
-    return add(c, scores, c.convert(mask, c.known_element(scores)));
-  return c.add(Select{}, {mask, scores, c.number_like(-std::numeric_limits<double>::infinity(), scores)});
-}
-
-/// Query i sees the keys up to i, and all those from before.
-ValueId causal(Call& c, ValueId scores, ValueId past) {
-  const auto range = [&](ValueId size) {
-    return c.add(Range{ElementType::i64}, {c.int_constant(0), size, c.int_constant(1)});
-  };
-  auto rows = c.unsqueeze(range(size_of(c, scores, 2)), {1});
-  if (past.valid()) rows = add(c, rows, size_of(c, past, 2));
-  const auto seen = c.add(LessEqual{}, {range(size_of(c, scores, 3)), rows});
-  return c.add(Select{}, {seen, scores, c.number_like(-std::numeric_limits<double>::infinity(), scores)});
-}
-
-/// A row that sees nothing gives zeros.
-ValueId probabilities(Call& c, ValueId scores) {
-  ReduceMax highest;
-  highest.keep_dims = true;
-  const auto most = c.add(highest, {scores, c.ints_constant({-1})});
-  const auto nothing =
-      c.add(Equal{}, {most, c.number_like(-std::numeric_limits<double>::infinity(), scores)});
-  return c.add(Select{}, {nothing, c.number_like(0, scores), c.add(Softmax{-1}, {scores})});
-}
-
-void check_attention(const Call& c) {
-  if (c.has(6)) c.unsupported("nonpad_kv_seqlen is not supported");
-  if (c.i("left_window_size", -1) != -1 || c.i("right_window_size", -1) != -1)
-    c.unsupported("windows are not supported");
-  if (c.wants(3)) c.unsupported("the scores as an output");
+void check_inputs(const Call& c) {
   if (c.has(4) != c.has(5)) c.fail("has only one of past_key and past_value");
+  if (c.has(6) && c.has(4)) c.fail("has both nonpad_kv_seqlen and past_key");
+  check_rank(c, c.in(0), "the query", 3, 4);
   const auto rank = c.known_rank(c.in(0));
-  if (rank != 3 && rank != 4) c.fail("the query has rank {}, wanted 3 or 4", rank);
   for (std::size_t i = 1; i < 3; ++i)
     if (c.known_rank(c.in(i)) != rank)
       c.fail("input {} has rank {}, the query {}", i, c.known_rank(c.in(i)), rank);
+  for (std::size_t i = 4; i < 6 && c.has(i); ++i) check_rank(c, c.in(i), "the past", 4);
 }
 
-Values convert_attention(Call& c) {
-  check_attention(c);
-  auto q = c.in(0), k = c.in(1), v = c.in(2);
-  const bool joined = c.known_rank(q) == 3;
-  if (joined) {
-    q = split_heads(c, q, c.i("q_num_heads", 0));
-    k = split_heads(c, k, c.i("kv_num_heads", 0));
-    v = split_heads(c, v, c.i("kv_num_heads", 0));
+/// Each sequence's number of keys as i64 [N, 1, 1, 1].
+ValueId read_lengths(Call& c) {
+  check_rank(c, c.in(6), "nonpad_kv_seqlen", 1);
+  const auto batch = c.type(c.in(0)).shape[0], given = c.type(c.in(6)).shape[0];
+  if (!given.fits(batch))
+    c.fail("nonpad_kv_seqlen has {} elements for a batch of {}", to_string(given), to_string(batch));
+  return c.unsqueeze(c.convert(c.in(6), ElementType::i64), {1, 2, 3});
+}
+
+Attended read_operands(Call& c) {
+  check_inputs(c);
+  Attended a;
+  a.q = c.in(0), a.k = c.in(1), a.v = c.in(2);
+  a.joined = c.known_rank(a.q) == 3;
+  if (a.joined) {
+    const auto heads = read_heads(c, "q_num_heads"), groups = read_heads(c, "kv_num_heads");
+    a.q = split_heads(c, a.q, heads);
+    a.k = split_heads(c, a.k, groups);
+    a.v = split_heads(c, a.v, groups);
   }
   if (c.has(4)) {
-    k = c.concat({c.in(4), k}, 2);
-    v = c.concat({c.in(5), v}, 2);
+    a.offset = size_of(c, c.in(4), 2);
+    a.k = c.concat({c.in(4), a.k}, 2);
+    a.v = c.concat({c.in(5), a.v}, 2);
   }
-  Values out{ValueId{}, k, v};
-  const auto heads = known_dim(c, q, 1), groups = known_dim(c, k, 1);
-  if (groups == 0 || heads % groups != 0) c.fail("{} heads of queries for {} of keys", heads, groups);
-  k = repeat_heads(c, k, groups, heads / groups);
-  v = repeat_heads(c, v, groups, heads / groups);
+  if (c.has(6)) {
+    a.lengths = read_lengths(c);
+    a.offset = subtract(c, a.lengths, size_of(c, a.q, 2));
+  }
+  a.causal = c.flag("is_causal");
+  a.left = read_window(c, "left_window_size");
+  a.right = a.causal ? -1 : read_window(c, "right_window_size");
+  return a;
+}
 
-  const double scale = c.f("scale", 1 / std::sqrt(static_cast<double>(known_dim(c, q, 3)))),
-               softcap = c.f("softcap", 0);
-  const bool is_causal = c.flag("is_causal");
-  if (!c.has(3) && softcap == 0 && !(is_causal && c.has(4))) {
-    out[0] = c.add(ScaledDotProductAttention{is_causal}, {q, k, v, ValueId{}, c.number_like(scale, q)});
+/// Booleans that broadcast to [N, heads, L, S]: which keys a query sees by their positions. Absent: all.
+ValueId seen_by_position(Call& c, const Attended& a) {
+  ValueId seen;
+  const auto narrow = [&](ValueId more) { seen = seen.valid() ? c.add(LogicalAnd{}, {seen, more}) : more; };
+  const auto keys = counted(c, size_of(c, a.k, 2));
+  if (a.lengths.valid()) narrow(c.add(Less{}, {keys, a.lengths}));
+  if (!a.causal && a.left < 0 && a.right < 0) return seen;
+  auto queries = c.unsqueeze(counted(c, size_of(c, a.q, 2)), {1});
+  if (a.offset.valid()) queries = add(c, queries, a.offset);
+  if (a.causal) narrow(c.add(LessEqual{}, {keys, queries}));
+  if (a.right >= 0) narrow(c.add(LessEqual{}, {keys, add(c, queries, c.int_constant(a.right))}));
+  if (a.left >= 0) narrow(c.add(GreaterEqual{}, {keys, subtract(c, queries, c.int_constant(a.left))}));
+  return seen;
+}
+
+/// A mask for fewer keys than there are hides the others.
+ValueId padded_mask(Call& c, ValueId mask, const Attended& a) {
+  const auto rank = static_cast<std::int64_t>(c.known_rank(mask));
+  if (rank == 0) return mask;
+  const auto columns = c.type(mask).shape[static_cast<std::size_t>(rank - 1)], keys = c.type(a.k).shape[2];
+  // Opset 23 knows masks that broadcast only.
+  if (columns.same(keys) || (c.version() < 24 && (columns.is(1) || !columns.known() || !keys.known())))
+    return mask;
+  if (columns.known() && keys.known() && columns.size() > keys.size())
+    c.fail("the mask has {} columns, there are {} keys", columns.size(), keys.size());
+  const auto missing = subtract(c, sizes_of(c, a.k, 2, 3), sizes_of(c, mask, rank - 1, rank));
+  const bool boolean = c.element(mask) == ElementType::boolean;
+  const auto hidden = c.filled(c.number_like(boolean ? 0 : kHidden, mask),
+                               c.concat({sizes_of(c, mask, 0, rank - 1), missing}, 0));
+  return c.concat({mask, hidden}, rank - 1);
+}
+
+/// What the mask and the positions say together, booleans or numbers to add; absent: each query sees all
+/// keys.
+ValueId read_mask(Call& c, const Attended& a, ValueId seen) {
+  if (!c.has(3)) return seen;
+  auto mask = c.in(3);
+  if (c.known_rank(mask) > 4) c.fail("the mask has rank {}, wanted 4 at most", c.known_rank(mask));
+  const bool boolean = c.known_element(mask) == ElementType::boolean;
+  if (!boolean) mask = c.convert(mask, c.known_element(a.q));
+  mask = padded_mask(c, mask, a);
+  if (!seen.valid()) return mask;
+  if (boolean) return c.add(LogicalAnd{}, {mask, seen});
+  return c.add(Select{}, {seen, mask, c.number_like(kHidden, mask)});
+}
+
+/// Whether a query sees any key, [..., L, 1].
+ValueId sees_any(Call& c, ValueId mask) {
+  if (c.known_rank(mask) == 0) mask = c.reshape(mask, Ints{1});
+  const auto last = c.ints_constant({-1});
+  if (c.element(mask) == ElementType::boolean) {
+    ReduceLogicalOr any;
+    any.keep_dims = true;
+    return c.add(any, {mask, last});
+  }
+  ReduceMax most;
+  most.keep_dims = true;
+  return c.add(NotEqual{}, {c.add(most, {mask, last}), c.number_like(kHidden, mask)});
+}
+
+/// `of` with zeros for queries whose mask hides all keys. Of a constant mask it is known that none does.
+ValueId without_empty_rows(Call& c, ValueId of, ValueId mask) {
+  const auto seen = folded(c, sees_any(c, mask));
+  if (const auto* all = c.graph().constant(seen)) {
+    const auto rows = to_ints(*all);
+    if (std::find(rows.begin(), rows.end(), 0) == rows.end()) return of;
+  }
+  return c.add(Select{}, {seen, of, c.number_like(0, of)});
+}
+
+/// 1 / sqrt(size of a head) where the model does not say.
+ValueId scale_of(Call& c, ValueId q) {
+  if (c.has_attribute("scale")) return c.number_like(c.f("scale", 1), q);
+  const auto size = c.type(q).shape[3];
+  if (size.known()) return c.number_like(1 / std::sqrt(static_cast<double>(size.size())), q);
+  const auto root = c.add(Sqrt{}, {c.convert(size_of(c, q, 3), ElementType::f32)});
+  return c.convert(divide(c, c.number(1, ElementType::f32), root), c.known_element(q));
+}
+
+ElementType softmax_type(const Call& c, ElementType type) {
+  const auto wanted = c.element_attribute("softmax_precision", type);
+  if (!is_float(wanted)) c.fail("softmax_precision is {}, wanted floats", name_of(wanted));
+  return wanted;
+}
+
+/// ScaledDotProductAttention computes halves in f32, so that it may stand for an attention whose softmax
+/// does.
+bool is_one_operator(const Call& c, ElementType type) {
+  const auto precision = softmax_type(c, type);
+  const bool half = type == ElementType::f16 || type == ElementType::bf16;
+  return !c.wants(3) && c.f("softcap", 0) == 0 &&
+         (precision == type || (half && precision == ElementType::f32));
+}
+
+Scores read_output_mode(const Call& c) {
+  const auto mode = c.i("qk_matmul_output_mode", 0);
+  if (mode < 0 || mode > 3) c.fail("qk_matmul_output_mode is {}, wanted 0 to 3", mode);
+  return static_cast<Scores>(mode);
+}
+
+/// What takes part, by groups of heads. `may_be_empty`: there may be queries that see no key.
+struct Grouped : QueryKeyValue {
+  ValueId mask, scale;
+  bool may_be_empty = false;
+};
+
+/// Step by step; `shown` becomes the result that the fourth output asks for.
+ValueId attend_in_steps(Call& c, const Grouped& g, ValueId& shown) {
+  const auto mode = read_output_mode(c);
+  auto scores = c.add(MatMul{false, true}, {multiply(c, g.q, g.scale), g.k});
+  if (mode == Scores::products) shown = scores;
+  scores = soft_capped(c, scores, c.f("softcap", 0));
+  if (mode == Scores::capped) shown = scores;
+  if (g.mask.valid())
+    scores = c.element(g.mask) == ElementType::boolean
+                 ? c.add(Select{}, {g.mask, scores, c.number_like(kHidden, scores)})
+                 : add(c, scores, g.mask);
+  if (mode == Scores::masked) shown = scores;
+  const auto type = c.known_element(g.q);
+  auto weights = c.convert(c.add(Softmax{-1}, {c.convert(scores, softmax_type(c, type))}), type);
+  if (g.may_be_empty) weights = without_empty_rows(c, weights, g.mask);
+  if (mode == Scores::weights) shown = weights;
+  return c.add(MatMul{}, {weights, g.v});
+}
+
+/// Query, keys, values, mask, past keys and values, numbers of keys.
+Values convert_attention(Call& c) {
+  const auto a = read_operands(c);
+  Values out{ValueId{}, a.k, a.v, ValueId{}};
+  const auto type = c.known_element(a.q);
+  const HeadGroups groups(c, {a.q, a.k, c.convert(a.v, type)});
+  const bool direct = is_one_operator(c, type);
+  const bool by_flag = direct && a.causal && a.left < 0 && !a.offset.valid() && !c.has(3);
+  Grouped g{groups.grouped(), {}, scale_of(c, a.q), false};
+  if (!by_flag) g.mask = read_mask(c, a, seen_by_position(c, a));
+  if (g.mask.valid()) g.mask = groups.grouped_mask(g.mask);
+  // By its place alone a query sees the first key at least, unless a window or a length cuts it off.
+  g.may_be_empty = g.mask.valid() && (c.has(3) || a.lengths.valid() || a.left >= 0);
+  if (direct) {
+    out[0] = c.add(ScaledDotProductAttention{by_flag}, {g.q, g.k, g.v, g.mask, g.scale});
+    if (g.may_be_empty) out[0] = without_empty_rows(c, out[0], g.mask);
   } else {
-    auto scores = c.add(MatMul{false, true}, {multiply(c, q, c.number_like(scale, q)), k});
-    if (softcap != 0) {
-      const auto cap = c.number_like(softcap, scores);
-      scores = multiply(c, c.add(Tanh{}, {divide(c, scores, cap)}), cap);
-    }
-    if (c.has(3)) scores = masked(c, scores, c.in(3));
-    if (is_causal) scores = causal(c, scores, c.maybe(4));
-    out[0] = c.add(MatMul{}, {probabilities(c, scores), v});
+    out[0] = attend_in_steps(c, g, out[3]);
   }
-  if (joined) out[0] = c.add(Reshape{true}, {c.transpose(out[0], {0, 2, 1, 3}), c.ints_constant({0, 0, -1})});
+  out[0] = groups.ungrouped(out[0], a.v, 3);
+  if (c.wants(3)) out[3] = groups.ungrouped(out[3], a.k, 2);
+  if (a.joined) out[0] = join_heads(c, out[0]);
   return out;
-}
-
-/// One cosine or sine for each pair of elements, as [B, 1, S, pairs], or [B, S, 1, pairs] before the heads
-/// are moved.
-ValueId rotations(Call& c, ValueId cache, std::int64_t heads_axis, ElementType type) {
-  const auto rank = c.known_rank(cache);
-  const auto wanted = c.has(3) ? 2U : 3U;
-  if (rank != wanted) c.fail("a cache has rank {}, wanted {}", rank, wanted);
-  if (c.has(3)) {
-    if (c.known_rank(c.in(3)) != 2) c.fail("position_ids have rank {}, wanted 2", c.known_rank(c.in(3)));
-    cache = c.add(Gather{0, OutOfRange::error}, {cache, c.in(3), c.int_constant(0)});
-  }
-  return c.unsqueeze(c.convert(cache, type), {heads_axis});
-}
-
-/// Elements of a pair are neighbours, or half of the rotated part away from each other.
-ValueId rotated(Call& c, ValueId x, ValueId cosines, ValueId sines, std::int64_t size) {
-  const bool neighbours = c.flag("interleaved");
-  const auto part = [&](std::int64_t which) {
-    if (!neighbours) return c.slice(x, 3, which * size / 2, (which + 1) * size / 2);
-    return c.add(Slice{}, {x, c.ints_constant({which}), c.ints_constant({size}), c.ints_constant({2}),
-                           c.ints_constant({3})});
-  };
-  const auto a = part(0), b = part(1);
-  const auto real = subtract(c, multiply(c, a, cosines), multiply(c, b, sines)),
-             imaginary = add(c, multiply(c, a, sines), multiply(c, b, cosines));
-  if (!neighbours) return c.concat({real, imaginary}, 3);
-  const auto joined = c.concat({c.unsqueeze(real, {4}), c.unsqueeze(imaginary, {4})}, 4);
-  return c.add(Reshape{true}, {joined, c.ints_constant({0, 0, 0, size})});
-}
-
-/// [B, S, heads * size] or [B, heads, S, size].
-Values convert_rotary_embedding(Call& c) {
-  auto x = c.in(0);
-  const auto rank = c.known_rank(x);
-  if (rank != 3 && rank != 4) c.fail("the input has rank {}, wanted 3 or 4", rank);
-  const auto last = c.type(x).shape[rank - 1];
-  if (!last.known()) c.unsupported("an unknown hidden size");
-  auto size = last.size();
-  if (rank == 3) {
-    const auto heads = c.i("num_heads", 0);
-    if (heads <= 0 || size % heads != 0) c.fail("num_heads is {} for {} channels", heads, size);
-    size /= heads;
-    x = c.add(Reshape{true}, {x, c.ints_constant({0, 0, heads, size})});
-  }
-  const auto turned = c.i("rotary_embedding_dim", 0) == 0 ? size : c.i("rotary_embedding_dim", 0);
-  if (turned < 2 || turned > size || turned % 2 != 0)
-    c.fail("rotary_embedding_dim is {}, wanted an even number up to {}", turned, size);
-  const auto type = c.known_element(x);
-  const std::int64_t heads_axis = rank == 3 ? 2 : 1;
-  const auto cosines = rotations(c, c.in(1), heads_axis, type),
-             sines = rotations(c, c.in(2), heads_axis, type);
-  for (auto v : {cosines, sines})
-    if (!c.type(v).shape.ranked() || !c.type(v).shape[3].fits(Dim(turned / 2)))
-      c.fail("a cache has {} values for a position, wanted {}", to_string(c.type(v).shape[3]), turned / 2);
-  const auto batch = c.type(x).shape[0], length = c.type(x).shape[rank == 3 ? 1 : 2];
-  auto y = rotated(c, turned == size ? x : c.slice(x, 3, 0, turned), cosines, sines, turned);
-  const auto& made = c.type(y).shape;
-  if (made.ranked() && (!made[0].fits(batch) || !made[rank == 3 ? 1 : 2].fits(length)))
-    c.fail("the caches are for {}, wanted a batch of {} and {} positions", to_string(made), to_string(batch),
-           to_string(length));
-  if (turned != size) y = c.concat({y, c.slice(x, 3, turned, size)}, 3);
-  if (rank == 3) y = c.add(Reshape{true}, {y, c.ints_constant({0, 0, last.size()})});
-  return {y};
 }
 
 }  // namespace
 
 void register_attention(ConverterTable& t) {
   t.add("Attention", convert_attention);
-  t.add("RotaryEmbedding", convert_rotary_embedding);
-  t.add("SwiGLU", convert_swiglu);
+  register_rotary_embedding(t);
+  register_flex_attention(t);
+  register_linear_attention(t);
+  register_decoder_state(t);
 }
 
 }  // namespace lamina::onnx

@@ -44,9 +44,10 @@ Graph Importer::import_body(Scope& scope, const GraphProto& proto, const Capture
   return body;
 }
 
-Values Importer::inline_body(Scope& scope, const GraphProto& proto) {
+Values Importer::inline_body(Scope& scope, const GraphProto& proto, const Values& own) {
   if (scope.depth >= kDeepest) fail(ErrorCode::bad_file, "bodies are nested more than {} deep", kDeepest);
   Scope inner{scope.graph, &scope, scope.frame, scope.depth + 1, {}, {}, {}};
+  for (std::size_t i = 0; i < own.size(); ++i) inner.values.emplace(proto.inputs[i].name, own[i]);
   declare_initializers(inner, proto);
   import_nodes(inner, proto.nodes);
   return results(inner, proto);

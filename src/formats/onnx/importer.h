@@ -72,8 +72,8 @@ class Importer {
   Captures captures(Scope& scope, const std::vector<const GraphProto*>& bodies);
   /// Reads a body; its last parameters are the captured values.
   Graph import_body(Scope& scope, const GraphProto& proto, const Captures& captured, const BodyPlan& plan);
-  /// Reads a body without inputs right into the scope's graph; returns its outputs.
-  Values inline_body(Scope& scope, const GraphProto& proto);
+  /// Reads a body right into the scope's graph, with `own` as its inputs; returns its outputs.
+  Values inline_body(Scope& scope, const GraphProto& proto, const Values& own = {});
 
  private:
   void import_inputs(Scope& scope);

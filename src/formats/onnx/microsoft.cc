@@ -105,6 +105,7 @@ void register_microsoft(ConverterTable& t) {
   t.add(kMicrosoft, "Gelu", convert_gelu);
   t.add(kMicrosoft, "QuickGelu", convert_quick_gelu);
   register_microsoft_attention(t);
+  register_microsoft_gather(t);
   register_microsoft_generation(t);
   register_microsoft_norms(t);
   register_matmul_n_bits(t);

@@ -10,6 +10,7 @@ bool read_flag(const Call& c, std::string_view name, bool fallback = false);
 void check_vector(const Call& c, ValueId v, std::string_view what, ValueId x);
 
 void register_microsoft_attention(ConverterTable& t);
+void register_microsoft_gather(ConverterTable& t);
 void register_microsoft_generation(ConverterTable& t);
 void register_microsoft_norms(ConverterTable& t);
 void register_matmul_n_bits(ConverterTable& t);

@@ -142,7 +142,6 @@ void read_operands(Call& c, std::int64_t heads, Attended& a) {
 /// Query, keys, values, bias, key mask, bias of the scores, past keys and values.
 Values convert_multi_head_attention(Call& c) {
   if (c.has(8) || c.has(9)) c.unsupported("past and present in one buffer are not supported");
-  if (c.wants(3)) c.unsupported("the scores as an output");
   if (c.has(6) != c.has(7)) c.fail("has only one of past_key and past_value");
   const auto heads = read_heads(c, "num_heads");
   if (c.has(3)) check_rank(c, c.in(3), "the bias", 1);
@@ -157,38 +156,12 @@ Values convert_multi_head_attention(Call& c) {
   }
   a.key_mask = c.maybe(4);
   a.bias = c.maybe(5);
-  return {attend(c, a), a.k, a.v};
+  ValueId scores;
+  const auto y = attend(c, a, c.wants(3) ? &scores : nullptr);
+  return {y, a.k, a.v, scores};
 }
 
 }  // namespace
-
-std::int64_t read_heads(const Call& c, std::string_view name) {
-  const auto heads = c.i(name, 0);
-  if (heads <= 0 || heads > (std::int64_t{1} << 30)) c.fail("{} is {}, wanted 1 or more", name, heads);
-  return heads;
-}
-
-void check_rank(const Call& c, ValueId v, std::string_view what, std::size_t rank, std::size_t or_rank) {
-  const auto found = c.known_rank(v);
-  if (found == rank || (or_rank != 0 && found == or_rank)) return;
-  if (or_rank != 0) c.fail("{} has rank {}, wanted {} or {}", what, found, rank, or_rank);
-  c.fail("{} has rank {}, wanted {}", what, found, rank);
-}
-
-ValueId apart(Call& c, ValueId v, std::int64_t heads) {
-  check_rank(c, v, "a projection", 3);
-  const auto width = c.type(v).shape[2];
-  if (width.known() && width.size() % heads != 0) c.fail("{} channels for {} heads", width.size(), heads);
-  return c.add(Reshape{true}, {v, c.ints_constant({0, 0, heads, width.known() ? width.size() / heads : -1})});
-}
-
-ValueId split_heads(Call& c, ValueId v, std::int64_t heads) {
-  return c.transpose(apart(c, v, heads), {0, 2, 1, 3});
-}
-
-ValueId join_heads(Call& c, ValueId v) {
-  return c.add(Reshape{true}, {c.transpose(v, {0, 2, 1, 3}), c.ints_constant({0, 0, -1})});
-}
 
 void register_microsoft_attention(ConverterTable& t) {
   t.add(kMicrosoft, "Attention", convert_attention);

@@ -234,11 +234,7 @@ ValueId attend(Call& c, const Grouped& g, ValueId q, ValueId k, ValueId v) {
   if (softcap == 0 && !has_sink) return c.add(ScaledDotProductAttention{}, {q, k, v, mask, scale});
 
   auto scores = multiply(c, c.add(MatMul{false, true}, {q, k}), scale);
-  if (softcap != 0) {
-    const auto cap = c.number_like(softcap, scores);
-    scores = multiply(c, c.add(Tanh{}, {divide(c, scores, cap)}), cap);
-  }
-  scores = add(c, scores, mask);
+  scores = add(c, soft_capped(c, scores, softcap), mask);
   return c.add(MatMul{}, {has_sink ? softmax_with_sink(c, g, scores) : c.add(Softmax{-1}, {scores}), v});
 }
 

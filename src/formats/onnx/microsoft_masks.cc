@@ -1,12 +1,14 @@
 /// Masks of com.microsoft's attentions, as numbers that are added to the scores.
 #include <algorithm>
+#include <cmath>
 
 #include "formats/onnx/build.h"
 #include "formats/onnx/convert.h"
 #include "formats/onnx/microsoft_attention.h"
 #include "ops/attention.h"
 #include "ops/elementwise.h"
-#include "ops/generation.h"
+#include "ops/matmul.h"
+#include "ops/reduction.h"
 #include "ops/shaping.h"
 
 namespace lamina::onnx {
@@ -75,26 +77,33 @@ ValueId seen_before(Call& c, const Attended& a) {
   return c.add(LessEqual{}, {counted(c, size_of(c, a.k, 2)), rows});
 }
 
-}  // namespace
-
-ValueId counted(Call& c, ValueId size) {
-  return c.add(Range{ElementType::i64}, {c.int_constant(0), size, c.int_constant(1)});
+/// In steps, where the scores are a result of their own.
+ValueId attend_in_steps(Call& c, const Attended& a, ValueId mask, ValueId& scores) {
+  const auto size = c.type(a.q).shape[3];
+  if (!a.scale && !size.known()) c.unsupported("an unknown size of heads");
+  const auto scale = a.scale.value_or(1 / std::sqrt(static_cast<double>(size.known() ? size.size() : 1)));
+  scores = c.add(MatMul{false, true}, {multiply(c, a.q, c.number_like(scale, a.q)), a.k});
+  if (mask.valid()) scores = add(c, scores, mask);
+  return join_heads(c, c.add(MatMul{}, {c.add(Softmax{-1}, {scores}), a.v}));
 }
+
+}  // namespace
 
 ValueId hidden_unless(Call& c, ValueId seen, ValueId v) {
   return c.add(Select{}, {seen, v, c.number_like(least_of(c.known_element(v)), v)});
 }
 
-ValueId attend(Call& c, const Attended& a) {
+ValueId attend(Call& c, const Attended& a, ValueId* scores) {
   ValueId mask;
   if (a.key_mask.valid()) mask = key_mask(c, a);
-  const bool by_flag = a.causal && !mask.valid() && !a.bias.valid() && !a.past.valid();
+  const bool by_flag = !scores && a.causal && !mask.valid() && !a.bias.valid() && !a.past.valid();
   if (a.causal && !by_flag)
     mask = hidden_unless(c, seen_before(c, a), mask.valid() ? mask : c.number_like(0, a.q));
   if (a.bias.valid()) {
     check_rank(c, a.bias, "the bias of the scores", 4);
     mask = mask.valid() ? add(c, mask, a.bias) : a.bias;
   }
+  if (scores) return attend_in_steps(c, a, mask, *scores);
   Values inputs{a.q, a.k, a.v, mask};
   if (a.scale) inputs.push_back(c.number_like(*a.scale, a.q));
   while (!inputs.back().valid()) inputs.pop_back();

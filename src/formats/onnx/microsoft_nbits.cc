@@ -1,5 +1,6 @@
 /// com.microsoft MatMulNBits: a plain product with dequantised weights. What Dequantize cannot say (2 bits,
-/// zero points that are floats, a last block that is cut off) is made floats when the model is read.
+/// zero points that are floats, groups in another order, a last block that is cut off) is made floats when
+/// the model is read.
 #include <algorithm>
 #include <cmath>
 #include <memory>
@@ -21,6 +22,7 @@ struct Packed {
   std::int64_t n = 0, k = 0, block = 0, bits = 0, blocks = 0;
   const std::uint8_t* weights = nullptr;
   std::vector<double> scales, zeros;  // [n, blocks] each
+  Ints group_of;                      // which block's scale each of k has; empty: its own
 
   std::int64_t bytes_of_block() const { return block * bits / 8; }
   /// Element i of packed ones, low bits first.
@@ -85,20 +87,39 @@ std::vector<double> read_zeros(const Call& c, const Packed& p) {
   return zeros;
 }
 
+/// Which block's scale and zero point each of k has, where that is not its own.
+Ints read_groups(const Call& c, const Packed& p) {
+  if (!c.has(4)) return {};
+  const auto t = constant_input(c, 4, "g_idx");
+  if (t.element_type() != ElementType::i32) c.fail("g_idx is {}, wanted i32", name_of(t.element_type()));
+  if (static_cast<std::int64_t>(t.size()) != p.k && static_cast<std::int64_t>(t.size()) != p.blocks * p.block)
+    c.fail("g_idx has {} elements, wanted {}", t.size(), p.k);
+  auto groups = to_ints(t);
+  groups.resize(static_cast<std::size_t>(p.k));
+  bool own = true;
+  for (std::int64_t i = 0; i < p.k; ++i) {
+    const auto group = groups[static_cast<std::size_t>(i)];
+    if (group < 0 || group >= p.blocks) c.fail("g_idx has {}, there are {} blocks", group, p.blocks);
+    own = own && group == i / p.block;
+  }
+  return own ? Ints() : groups;
+}
+
 /// f32 [n, k].
 Tensor dequantized(const Packed& p) {
   Tensor y(ElementType::f32, {p.n, p.k});
   auto* to = y.data<float>().data();
   for (std::int64_t row = 0; row < p.n; ++row)
     for (std::int64_t b = 0; b < p.blocks; ++b) {
-      const auto at = row * p.blocks + b;
-      const auto* from = p.weights + at * p.bytes_of_block();
-      const auto scale = static_cast<float>(p.scales[static_cast<std::size_t>(at)]),
-                 zero = static_cast<float>(p.zeros[static_cast<std::size_t>(at)]);
+      const auto* from = p.weights + (row * p.blocks + b) * p.bytes_of_block();
       const auto count = std::min(p.block, p.k - b * p.block);
-      for (std::int64_t i = 0; i < count; ++i)
-        to[row * p.k + b * p.block + i] =
-            (static_cast<float>(Packed::unpacked(from, i, p.bits)) - zero) * scale;
+      for (std::int64_t i = 0; i < count; ++i) {
+        const auto at = b * p.block + i;
+        const auto group = p.group_of.empty() ? b : p.group_of[static_cast<std::size_t>(at)];
+        const auto scale = static_cast<float>(p.scales[static_cast<std::size_t>(row * p.blocks + group)]),
+                   zero = static_cast<float>(p.zeros[static_cast<std::size_t>(row * p.blocks + group)]);
+        to[row * p.k + at] = (static_cast<float>(Packed::unpacked(from, i, p.bits)) - zero) * scale;
+      }
     }
   return y;
 }
@@ -114,7 +135,8 @@ std::optional<ValueId> stored_weights(Call& c, const Packed& p, const Tensor& we
   const bool whole =
       std::all_of(p.zeros.begin(), p.zeros.end(), [](double z) { return z == std::floor(z) && z >= 0; });
   const double most = std::ldexp(1.0, static_cast<int>(p.bits)) - 1;
-  if (p.bits == 2 || p.k % p.block != 0 || !whole || *std::max_element(p.zeros.begin(), p.zeros.end()) > most)
+  if (!p.group_of.empty() || p.bits == 2 || p.k % p.block != 0 || !whole ||
+      *std::max_element(p.zeros.begin(), p.zeros.end()) > most)
     return std::nullopt;
   const auto few = p.bits == 4 ? ElementType::u4 : ElementType::u8;
   Dequantize op;
@@ -126,9 +148,8 @@ std::optional<ValueId> stored_weights(Call& c, const Packed& p, const Tensor& we
                     c.constant(from_doubles(few, blocks, p.zeros))});
 }
 
-/// A, weights, scales, zero points, an index of groups (of old), bias.
+/// A, weights, scales, zero points, an index of groups, bias.
 Values convert_matmul_n_bits(Call& c) {
-  if (c.has(4)) c.unsupported("g_idx is not supported");
   if (c.i("weight_prepacked", 0) != 0) c.unsupported("weight_prepacked is not supported");
   auto p = read_sizes(c);
   const auto weights = constant_input(c, 1, "weights"), scales = constant_input(c, 2, "scales");
@@ -143,6 +164,7 @@ Values convert_matmul_n_bits(Call& c) {
   p.weights = weights.data<std::uint8_t>().data();
   p.scales = to_doubles(scales);
   p.zeros = read_zeros(c, p);
+  p.group_of = read_groups(c, p);
   const auto type = c.known_element(c.in(0));
   auto w = stored_weights(c, p, weights, scales, type);
   if (!w) {

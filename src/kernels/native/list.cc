@@ -6,6 +6,7 @@
 #include "ops/convolution_depthwise.h"
 #include "ops/elementwise.h"
 #include "ops/generation.h"
+#include "ops/linear_attention.h"
 #include "ops/matmul.h"
 #include "ops/normalization.h"
 #include "ops/quantization.h"
@@ -36,6 +37,8 @@ void add_native_kernels(std::vector<Kernel>& list) {
                   offer_native_softmax});
   list.push_back({"native.attention", [](const Op& op) { return op.is<ScaledDotProductAttention>(); },
                   offer_native_attention});
+  list.push_back({"native.linear_attention", [](const Op& op) { return op.is<LinearAttention>(); },
+                  offer_linear_attention});
   list.push_back({"native.resize", [](const Op& op) { return op.is<Interpolate>(); }, offer_resize});
   list.push_back({"native.matmul", [](const Op& op) { return op.is<MatMul>(); }, offer_native_matmul});
   list.push_back(

@@ -49,7 +49,7 @@ const SpellingTable& spellings() {
     SpellingTable t;
     for (const auto add :
          {register_products, register_norms, register_quantisers, register_movement, register_recurrent,
-          register_pooling, register_resizing, register_regions, register_detection})
+          register_recurrence, register_pooling, register_resizing, register_regions, register_detection})
       add(t);
     return t;
   });

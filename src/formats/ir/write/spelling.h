@@ -102,6 +102,7 @@ void register_norms(SpellingTable& t);       ///< normalisations, and functions 
 void register_quantisers(SpellingTable& t);  ///< to integers and back
 void register_movement(SpellingTable& t);    ///< pads, triangles, one-hot and the like
 void register_recurrent(SpellingTable& t);   ///< cells and sequences
+void register_recurrence(SpellingTable& t);  ///< LinearAttention
 void register_pooling(SpellingTable& t);
 void register_resizing(SpellingTable& t);
 void register_regions(SpellingTable& t);
