@@ -317,6 +317,7 @@ std::vector<std::string> asked_again(const ExplainOptions& o) {
   }
   add("--machine", o.machine);
   if (c.max_isa != "native") add("--max-isa", c.max_isa);
+  if (c.precision != "model") add("--precision", c.precision);
   if (c.threads > 0) add("--threads", std::to_string(c.threads));
   return out;
 }

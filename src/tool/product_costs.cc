@@ -69,9 +69,11 @@ Alone alone(const Graph& g, const Node& n, ElementType type) {
   const bool integers = bits_of(type) == 8;
   Alone out;
   Graph& one = out.graph;
-  const auto& dims = g.constant(n.inputs[1])->shape();
+  const Tensor& own = *g.constant(n.inputs[1]);
+  const auto weights_type = integers ? ElementType::i8 : type;
+  const bool usable = own.element_type() == weights_type && own.raw() != nullptr;  // packed ones may be gone
   std::vector<ValueId> inputs{one.add_input("x", {type, g.type(n.inputs[0]).shape}),
-                              one.add_constant(weights_of(integers ? ElementType::i8 : type, dims))};
+                              one.add_constant(usable ? own : weights_of(weights_type, own.shape()))};
   if (n.op.is<ConvolutionBackpropData>() && n.inputs.size() > 3 && n.inputs[3].valid())
     if (const auto* sizes = g.constant(n.inputs[3])) inputs.resize(4), inputs[3] = one.add_constant(*sizes);
   const auto op = with_sums(n.op, type == ElementType::bf16 ? ElementType::f32 : ElementType::undefined);
@@ -105,8 +107,8 @@ double estimate(const Graph& g, const Node& n, ElementType type, const Machine& 
     }
     return best;
   } catch (const Error& e) {
-    if (ends_the_work(e.code())) throw;
-    return 0;
+    if (e.code() == ErrorCode::canceled) throw;
+    return 0;  // too large within the model's limits, too: explain says less then
   }
 }
 

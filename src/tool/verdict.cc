@@ -9,7 +9,7 @@
 #include "ops/elementwise.h"
 #include "ops/quantization.h"
 #include "tool/summary.h"
-#include "tool/text.h"
+#include "tool/verdict_words.h"
 
 namespace lamina::tool {
 namespace {
@@ -17,29 +17,6 @@ namespace {
 constexpr double kWorthSaying = 0.03;  // of the time
 constexpr double kProfits = 0.95;      // of the time in f32: with more, 8 bits gain nothing
 constexpr std::size_t kMostNames = 3;
-
-std::string in_quotes(const std::string& name) { return "'" + clipped(printable(name), 200) + "'"; }
-
-/// "1 layer", "3 layers"
-std::string count_of(std::size_t n, const std::string& noun) {
-  return fmt::format("{} {}{}", n, noun, n == 1 ? "" : "s");
-}
-
-std::string percent(double share) {
-  return share > 0 && share < 0.01 ? "less than 1 %" : fmt::format("{:.0f} %", 100 * share);
-}
-
-std::string times_text(double us) {
-  return us >= 1000 ? fmt::format("{:.3g} ms", us / 1000) : fmt::format("{:.3g} us", us);
-}
-
-/// "'a' and 'b'", "'a', 'b', 'c' and 4 more"
-std::string list(const std::vector<std::string>& words, std::size_t all) {
-  std::string text;
-  for (std::size_t i = 0; i < words.size(); ++i)
-    text += (i == 0 ? "" : i + 1 == words.size() && words.size() == all ? " and " : ", ") + words[i];
-  return words.size() == all ? text : fmt::format("{} and {} more", text, all - words.size());
-}
 
 bool runs_a_node(const PlanStep& s) {
   return s.kind == PlanStep::Kind::kernel || s.kind == PlanStep::Kind::dynamic;
@@ -72,11 +49,10 @@ class Judge {
         s_(s),
         machine_(s.impl().program()->machine()),
         model_(std::move(model)),
+        asked_(asked),
         here_(here),
         estimate_(all.estimate()),
-        products_(product_costs(all.plans, machine_, s.impl().threads())) {
-    for (const auto& word : asked) asked_ += " " + shell_word(word);
-  }
+        products_(product_costs(all.plans, machine_, s.impl().threads())) {}
 
   ModelVerdict verdict() {
     ModelVerdict v;
@@ -96,8 +72,16 @@ class Judge {
     if (all_.timed()) return all_.share(all_.profile.of(s));
     return estimate_ > 0 ? s.cost / estimate_ : 0;
   }
+  /// With the options that were asked for, but for one that `more` has, too.
   std::string line(const std::string& verb, const std::string& more) const {
-    return fmt::format("lamina {} {}{}{}", verb, shell_word(model_), asked_, more.empty() ? "" : " " + more);
+    const auto reads = [](const std::string& option) {
+      return option == "--weights" || option == "--extensions" || option == "--settable";
+    };
+    auto text = fmt::format("lamina {} {}", verb, shell_word(model_));
+    for (std::size_t i = 0; i + 1 < asked_.size(); i += 2)
+      if (!more.starts_with(asked_[i] + " ") && (verb != "quantize" || reads(asked_[i])))
+        text += fmt::format(" {} {}", asked_[i], shell_word(asked_[i + 1]));
+    return text + " " + more;
   }
   template <class F>
   void for_steps(F&& f) const {
@@ -119,12 +103,14 @@ class Judge {
   }
 
   std::string time() {
-    std::vector<std::pair<double, std::string>> layers;
+    std::map<std::string, double> named;  // several steps may compute one layer
     double in_steps = 0;
     for_steps([&](const Plan&, const PlanStep& step) {
       in_steps += share(step);
-      if (runs_a_node(step)) layers.emplace_back(share(step), step.name);
+      if (runs_a_node(step)) named[step.name] += share(step);
     });
+    std::vector<std::pair<double, std::string>> layers;
+    for (const auto& [name, part] : named) layers.emplace_back(part, name);
     if (layers.empty())
       return "No step computes anything: the outputs are constants or the inputs themselves.";
     std::stable_sort(layers.begin(), layers.end(),
@@ -160,6 +146,7 @@ class Judge {
     double lost = 0, alone_time = 0;
     std::size_t missed = 0;
     alone_ = lone_steps(all_.plans, all_.fates);
+    std::erase_if(alone_, [](const LoneStep& one) { return one.operators == "Convert"; });  // bf16's own
     const auto keep_dearer = [&](const LoneStep*& kept, const LoneStep& one) {
       if (!kept || share(*one.step) > share(*kept->step)) kept = &one;
     };
@@ -174,7 +161,7 @@ class Judge {
       }
     }
     if (could) {
-      missed_ = {lost, could->layers.empty() ? could->name : could->layers.back()};
+      missed_ = {lost, could->name};
       return fmt::format(
           "{} could run in the step before {} and {} not ({} of the time); the dearest is {} behind {}: {}.",
           count_of(missed, "element-wise step"), missed == 1 ? "it" : "them", missed == 1 ? "does" : "do",
@@ -184,13 +171,13 @@ class Judge {
       return fmt::format("Nothing is left that should be fused: {}; {} stays apart from {}, since {}.",
                          inside, in_quotes(apart->name), in_quotes(apart->behind), reason(apart->reasons));
     if (other) {
-      unjoined_ = {alone_time, other->layers.empty() ? other->name : other->layers.back()};
+      unjoined_ = {alone_time, other->name};
       return fmt::format(
-          "{}: {}; {} ({} of the time) on {} own, the dearest is {}: {}.",
+          "{}: {}; {} ({} of the time), the dearest is {}: {}.",
           alone_time < kWorthSaying ? "Next to nothing is left to fuse" : "No rule can fuse more", inside,
-          count_of(alone_.size(), "element-wise step") + (alone_.size() == 1 ? " runs" : " run"),
-          percent(alone_time), alone_.size() == 1 ? "its" : "their", in_quotes(other->name),
-          reason(other->reasons));
+          count_of(alone_.size(), "element-wise step") +
+              (alone_.size() == 1 ? " runs on its own" : " run on their own"),
+          percent(alone_time), in_quotes(other->name), reason(other->reasons));
     }
     return fmt::format("Nothing is left to fuse: {}, and no element-wise layer is a step of its own.",
                        inside);
@@ -214,17 +201,21 @@ class Judge {
   }
 
   std::string integers() {
-    double now = 0, in_f32 = 0, levels = 0;
+    double now = 0, in_floats = 0, levels = 0;
+    std::size_t narrow = 0;
     std::vector<const ProductCost*> compared, losers;
     std::size_t quantised = 0;
     for (const auto& p : products_) quantised += p.in_8_bits();
     for (const auto& p : products_) {
       if ((quantised > 0 && !p.in_8_bits()) || p.f32 <= 0 || p.i8 <= 0) continue;
       compared.push_back(&p);
-      now += p.i8, in_f32 += p.f32;
-      if (p.i8 > kProfits * p.f32) losers.push_back(&p);
+      const auto in_float = p.runs == ElementType::bf16 && p.bf16 > 0 ? p.bf16 : p.f32;
+      now += p.i8, in_floats += in_float, narrow += p.runs == ElementType::bf16;
+      if (p.i8 > kProfits * in_float) losers.push_back(&p);
     }
-    if (compared.empty()) return fmt::format("8 bits gain nothing here: {}.", why_no_products());
+    if (compared.empty())
+      return fmt::format("8 bits gain nothing here: {}.",
+                         products_.empty() ? why_no_products() : "no kernel takes its products in 8 bits");
     std::stable_sort(losers.begin(), losers.end(),
                      [](const auto* a, const auto* b) { return a->i8 - a->f32 > b->i8 - b->f32; });
     std::string which = compared.size() == 1 ? "it profits" : "each of them profits";
@@ -240,13 +231,14 @@ class Judge {
     const auto products =
         count_of(compared.size(), "product") + (compared.size() == 1 ? " is" : " are") + " estimated at";
     if (quantised == 0) {
-      quantising_ = estimate_ > 0 ? std::max(0.0, in_f32 - now) / estimate_ : 0;
-      const auto how = now >= kProfits * in_f32     ? "would not pay"
+      quantising_ = estimate_ > 0 ? std::max(0.0, in_floats - now) / estimate_ : 0;
+      const auto type = narrow == compared.size() ? "in bf16" : narrow > 0 ? "as they run" : "in f32";
+      const auto how = now >= kProfits * in_floats  ? "would not pay"
                        : quantising_ < kWorthSaying ? "would gain next to nothing"
                                                     : "would pay";
-      return fmt::format("8 bits {} on {}: {} {} in 8 bits and {} in f32, of {} for all steps; {}{}.", how,
-                         processor(), products, times_text(now), times_text(in_f32), times_text(estimate_),
-                         which, why_quantised_is_f32());
+      return fmt::format("8 bits {} on {}: {} {} in 8 bits and {} {}, of {} for all steps; {}{}.", how,
+                         processor(), products, times_text(now), times_text(in_floats), type,
+                         times_text(estimate_), which, why_quantised_is_f32());
     }
     for_steps([&](const Plan& plan, const PlanStep& step) {
       if (runs_a_node(step) && converts_levels(plan.graph.node(step.node))) levels += step.cost;
@@ -258,8 +250,8 @@ class Judge {
                              count_of(floats, "product") + (floats == 1 ? " is" : " are"), why_float())
                : "";
     return fmt::format("8 bits {} on {}: {} {} in 8 bits{} and {} in f32; {}{}.",
-                       now + levels < kProfits * in_f32 ? "pay" : "do not pay", processor(), products,
-                       times_text(now), conversions, times_text(in_f32), which, left);
+                       now + levels < kProfits * in_floats ? "pay" : "do not pay", processor(), products,
+                       times_text(now), conversions, times_text(in_floats), which, left);
   }
 
   /// Why the dearest product that multiplies floats does so, where a rule said it.
@@ -376,7 +368,7 @@ class Judge {
           {0.4 * quantising_,
            "Try 8 bits: this line quantises the model, with a folder of samples of its inputs in the "
            "place of SAMPLES.",
-           fmt::format("lamina quantize {} --data SAMPLES -o quantized.{}", shell_word(model_), ending)});
+           line("quantize", fmt::format("--data SAMPLES -o quantized.{}", ending))});
     }
     if (missed_.first >= kWorthSaying)
       all.push_back(
@@ -406,23 +398,23 @@ class Judge {
       return {0, "No change is estimated to gain much: this line compares kernels by layer on that machine.",
               line("explain", "--summary")};
     const auto rivals = near_rivals();
-    return {0,
-            rivals
-                ? fmt::format(
-                      "No other precision and no fusion is estimated to gain more than {}: {} another kernel "
-                      "estimated within a quarter of the chosen one, and this line measures which is faster.",
-                      percent(kWorthSaying), count_of(rivals, "layer") + (rivals == 1 ? " has" : " have"))
-                : fmt::format("No other precision, fusion or kernel is estimated to gain more than {}: this "
-                              "line measures how fast it runs "
-                              "with several requests at once.",
-                              percent(kWorthSaying)),
-            line("benchmark", rivals ? "--tune" : "--hint throughput")};
+    return {
+        0,
+        rivals
+            ? fmt::format(
+                  "No other precision and no fusion promises much: {} another kernel estimated within a "
+                  "quarter of the chosen one, and this line measures which is faster.",
+                  count_of(rivals, "layer") + (rivals == 1 ? " has" : " have"))
+            : "No other precision, fusion or kernel promises much: this line measures how fast it runs with "
+              "several requests at once.",
+        line("benchmark", rivals ? "--tune" : "--hint throughput")};
   }
 
   const Findings& all_;
   const Session& s_;
   const Machine& machine_;
-  std::string model_, asked_;
+  std::string model_;
+  std::vector<std::string> asked_;  ///< in pairs: option, value
   bool here_;
   double estimate_;
   std::vector<ProductCost> products_;
@@ -433,21 +425,6 @@ class Judge {
 };
 
 }  // namespace
-
-std::string shell_word(const std::string& word) {
-  const auto plain = [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-           std::string_view("_-./=,:@%+").find(c) != std::string_view::npos;
-  };
-  if (!word.empty() && std::all_of(word.begin(), word.end(), plain)) return word;
-  std::string out = "'";
-  for (const char c : word)
-    if (c == '\'')
-      out += "'\\''";
-    else
-      out += c;
-  return out + "'";
-}
 
 ModelVerdict verdict_of(const Findings& all, const Session& s, const std::string& model,
                         const std::vector<std::string>& asked, bool here) {

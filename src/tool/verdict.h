@@ -19,13 +19,10 @@ struct ModelVerdict {
 };
 
 /// From the plans, what rules and kernels refused, and estimates of the machine that is planned for. `asked`:
-/// the options which the line repeats, each a word ("--shape", "x=1,3,224,224"). `here`: plans are for this
+/// the options that the line repeats, in pairs ("--shape", "x=1,3,224,224"). `here`: plans are for this
 /// machine.
 ModelVerdict verdict_of(const Findings& all, const Session& s, const std::string& model,
                         const std::vector<std::string>& asked, bool here);
-
-/// "it's" as 'it'\''s': a word of a shell's command line.
-std::string shell_word(const std::string& word);
 
 nlohmann::json to_json(const ModelVerdict& verdict);
 
