@@ -18,8 +18,9 @@ namespace {
 
 bool is_product(const Graph& g, const Node& n) {
   const bool kind = n.op.is<Convolution>() || n.op.is<ConvolutionBackpropData>() || n.op.is<MatMul>();
-  if (!kind || !g.constant(n.inputs[1])) return false;
+  if (!kind || !g.type(n.inputs[1]).shape.known()) return false;
   const auto type = g.type(n.inputs[0]).element;
+  if (!g.constant(n.inputs[1])) return bits_of(type) == 8;  // as the model says: nobody would make it so
   return type == ElementType::f32 || type == ElementType::bf16 || type == ElementType::u8 ||
          type == ElementType::i8;
 }
@@ -69,11 +70,14 @@ Alone alone(const Graph& g, const Node& n, ElementType type) {
   const bool integers = bits_of(type) == 8;
   Alone out;
   Graph& one = out.graph;
-  const Tensor& own = *g.constant(n.inputs[1]);
   const auto weights_type = integers ? ElementType::i8 : type;
-  const bool usable = own.element_type() == weights_type && own.raw() != nullptr;  // packed ones may be gone
-  std::vector<ValueId> inputs{one.add_input("x", {type, g.type(n.inputs[0]).shape}),
-                              one.add_constant(usable ? own : weights_of(weights_type, own.shape()))};
+  std::vector<ValueId> inputs{one.add_input("x", {type, g.type(n.inputs[0]).shape})};
+  if (const auto* own = g.constant(n.inputs[1]); !own)
+    inputs.push_back(one.add_input("w", {weights_type, g.type(n.inputs[1]).shape}));
+  else if (own->element_type() == weights_type && own->raw())  // what is packed may be gone
+    inputs.push_back(one.add_constant(*own));
+  else
+    inputs.push_back(one.add_constant(weights_of(weights_type, own->shape())));
   if (n.op.is<ConvolutionBackpropData>() && n.inputs.size() > 3 && n.inputs[3].valid())
     if (const auto* sizes = g.constant(n.inputs[3])) inputs.resize(4), inputs[3] = one.add_constant(*sizes);
   const auto op = with_sums(n.op, type == ElementType::bf16 ? ElementType::f32 : ElementType::undefined);
@@ -118,17 +122,19 @@ class Asker {
 
   void add(const Graph& g, const Node& n, const std::string& layer) {
     if (!is_product(g, n)) return;
+    const bool constant = g.constant(n.inputs[1]) != nullptr;
     Known key{with_sums(n.op, ElementType::undefined),
               g.type(n.inputs[0]).shape.sizes(),
-              g.constant(n.inputs[1])->shape(),
+              g.type(n.inputs[1]).shape.sizes(),
+              constant,
               {}};
     auto it = std::find_if(known_.begin(), known_.end(), [&](const Known& k) {
-      return k.x == key.x && k.weights == key.weights && k.op == key.op;
+      return k.x == key.x && k.weights == key.weights && k.constant == key.constant && k.op == key.op;
     });
     if (it == known_.end()) {
       key.cost.f32 = estimate(g, n, ElementType::f32, machine_);
       key.cost.i8 = estimate(g, n, ElementType::u8, machine_);
-      if (bf16_ && !n.op.is<ConvolutionBackpropData>())
+      if (bf16_ && constant && !n.op.is<ConvolutionBackpropData>())
         key.cost.bf16 = estimate(g, n, ElementType::bf16, machine_);
       it = known_.insert(known_.end(), std::move(key));
     }
@@ -143,6 +149,7 @@ class Asker {
   struct Known {
     Op op;
     Dims x, weights;
+    bool constant;
     ProductCost cost;
   };
   const Machine& machine_;

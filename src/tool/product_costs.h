@@ -8,8 +8,8 @@
 
 namespace lamina::tool {
 
-/// A convolution or matrix product with constant weights: kernels' own estimates on one thread, without
-/// reorders, in microseconds. 0: no kernel takes it in that type.
+/// A convolution or matrix product, with constant weights or one that multiplies 8 bits anyway: kernels' own
+/// estimates on one thread, without reorders, in microseconds. 0: no kernel takes it in that type.
 struct ProductCost {
   std::string layer;
   ElementType runs = ElementType::f32;  ///< the type that it multiplies in the plan

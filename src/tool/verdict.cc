@@ -140,12 +140,14 @@ class Judge {
       layers += f.kind != Fate::Kind::constant;
       fused += f.kind == Fate::Kind::fused;
     }
-    const auto inside =
-        fmt::format("{} of the {} run in another layer's step", fused, count_of(layers, "layer"));
+    const auto inside = fmt::format("{} of the {} {} in another layer's step", fused,
+                                    count_of(layers, "layer"), fused == 1 ? "runs" : "run");
     const LoneStep *could = nullptr, *apart = nullptr, *other = nullptr;
     double lost = 0, alone_time = 0;
     std::size_t missed = 0;
     alone_ = lone_steps(all_.plans, all_.fates);
+    std::stable_sort(alone_.begin(), alone_.end(),
+                     [&](const auto& a, const auto& b) { return share(*a.step) > share(*b.step); });
     std::erase_if(alone_, [](const LoneStep& one) { return one.operators == "Convert"; });  // bf16's own
     const auto keep_dearer = [&](const LoneStep*& kept, const LoneStep& one) {
       if (!kept || share(*one.step) > share(*kept->step)) kept = &one;
@@ -171,7 +173,11 @@ class Judge {
       return fmt::format("Nothing is left that should be fused: {}; {} stays apart from {}, since {}.",
                          inside, in_quotes(apart->name), in_quotes(apart->behind), reason(apart->reasons));
     if (other) {
-      unjoined_ = {alone_time, other->name};
+      for (const auto& one : alone_) {  // what reads an input has nothing to join
+        if (!one.reasons.empty() && one.reasons[0].starts_with("it reads the input")) continue;
+        if (unjoined_.first == 0) unjoined_.second = one.name;
+        unjoined_.first += share(*one.step);
+      }
       return fmt::format(
           "{}: {}; {} ({} of the time), the dearest is {}: {}.",
           alone_time < kWorthSaying ? "Next to nothing is left to fuse" : "No rule can fuse more", inside,
@@ -365,7 +371,7 @@ class Judge {
     if (quantising_ >= 0.1 && here_) {
       const auto ending = model_.ends_with(".onnx") ? "onnx" : "xml";
       all.push_back(
-          {0.4 * quantising_,
+          {0.3 * quantising_,
            "Try 8 bits: this line quantises the model, with a folder of samples of its inputs in the "
            "place of SAMPLES.",
            line("quantize", fmt::format("--data SAMPLES -o quantized.{}", ending))});

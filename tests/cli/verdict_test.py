@@ -117,6 +117,22 @@ class Verdict(unittest.TestCase):
         self.assertIn("8 bits would ", floats["integers"])
         self.assertIn("as was asked", floats["integers"])
 
+    def test_products_of_two_computed_tensors(self) -> None:
+        """In 8 bits where the model says so; nobody would quantise them in a model of floats."""
+        nodes = [
+            helper.make_node("QuantizeLinear", ["x", "scale", "zero"], ["q"], "round"),
+            helper.make_node("DequantizeLinear", ["q", "scale", "zero"], ["d"], "number"),
+            helper.make_node("Transpose", ["d"], ["t"], "turn", perm=[0, 2, 1]),
+            helper.make_node("MatMul", ["d", "t"], ["y"], "product"),
+        ]
+        constants = {"scale": np.float32(0.1), "zero": np.int8(0)}
+        path = self.saved(network(nodes, constants, [1, 64, 64]))
+        _, verdict = self.explained(path, "--no-run")
+        self.assertEqual([(product["layer"], product["runs"]) for product in verdict["products"]], [("product", "i8")])
+        self.assertRegex(verdict["integers"], "^8 bits (pay|do not pay) on this processor")
+        _, floats = self.explained(path, "--no-run", "--precision", "f32")
+        self.assertEqual(floats["products"], [])
+
     def test_transformer(self) -> None:
         nodes = [helper.make_node("MatMul", ["x", name], [f"{name}_out"], name) for name in ("query", "key", "value")]
         nodes += [
@@ -171,7 +187,7 @@ class Verdict(unittest.TestCase):
         nodes = [helper.make_node("Conv", ["x", "w"], ["c"], "conv", pads=[1, 1, 1, 1]), helper.make_node("Relu", ["c"], ["y"], "relu")]
         path = self.saved(network(nodes, {"w": weights(8, 3, 3, 3)}, [1, 3, 32, 32]))
         _, fused = self.explained(path, "--no-run")
-        self.assertIn("Nothing is left to fuse: 1 of the 2 layers", fused["fusion"])
+        self.assertIn("Nothing is left to fuse: 1 of the 2 layers runs", fused["fusion"])
         _, apart = self.explained(path, "--no-run", "--exempt", "relu")
         self.assertIn("1 element-wise step could run in the step before it and does not", apart["fusion"])
         self.assertIn("'relu' behind 'conv'", apart["fusion"])
