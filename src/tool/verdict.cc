@@ -300,8 +300,9 @@ class Judge {
     }
     if (products_.empty()) return fmt::format("bf16 would gain nothing: {}.", why_no_products());
     if (floats == 0 && integers == products_.size())
-      return fmt::format("bf16 would gain nothing: all {} run in 8 bits already.",
-                         count_of(products_.size(), "product"));
+      return fmt::format(
+          "bf16 would gain nothing: {} in 8 bits already.",
+          integers == 1 ? "its only product runs" : fmt::format("all {} products run", integers));
     if (floats == 0) return "bf16 would gain nothing: no kernel multiplies bf16 numbers for these products.";
     if (narrow > 0)
       return fmt::format(
