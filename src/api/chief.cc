@@ -5,6 +5,11 @@
 #include "graph/work.h"
 
 namespace lamina {
+namespace {
+
+constexpr double kSameOperator = 1e15;  // more than any layer's work
+
+}  // namespace
 
 Chiefs::Chiefs(const Graph& original) : layers_(original.sources) { weigh(original); }
 
@@ -29,17 +34,21 @@ bool Chiefs::stands_for(SourceId layer, std::string_view op) const {
 
 SourceId Chiefs::of(const std::string& node, std::string_view op,
                     const std::vector<SourceId>& sources) const {
-  SourceId best;
-  double most = -1;
-  for (const auto s : sources) {
-    if (!stands_for(s, op)) continue;
-    const auto it = of_.find(s);
-    const bool named = s.index < layers_.size() && layers_[s.index].name == node;
-    const double weight = (it == of_.end() ? 0 : it->second.work) * (1 + 0.5 * named) +
-                          (it != of_.end() && it->second.operators.contains(op) ? 1e15 : 0);
-    if (weight > most) most = weight, best = s;
-  }
-  return best;
+  const auto is_named = [&](SourceId s) { return s.index < layers_.size() && layers_[s.index].name == node; };
+  const auto heaviest = [&](bool named) {
+    SourceId best;
+    double most = -1;
+    for (const auto s : sources) {
+      if (!stands_for(s, op) || (named && !is_named(s))) continue;
+      const auto it = of_.find(s);
+      const double weight =
+          it == of_.end() ? 0 : it->second.work + (it->second.operators.contains(op) ? kSameOperator : 0);
+      if (weight > most) most = weight, best = s;
+    }
+    return best;
+  };
+  const auto named = heaviest(true);
+  return named.valid() ? named : heaviest(false);
 }
 
 }  // namespace lamina

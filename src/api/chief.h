@@ -7,13 +7,13 @@
 
 namespace lamina {
 
-/// How much each layer of the file computes, and by which operators: it names the nodes that it dominates.
+/// Rules call a node after the layer that it computes, and that is its chief. Where it has a name of its own,
+/// such as a node that a rule put beside others, the chief is that of its layers which computes most.
 class Chiefs {
  public:
   explicit Chiefs(const Graph& original);
 
-  /// Of the sources of a node with this name and operator, the one that a person would name it by; an invalid
-  /// id where it has none.
+  /// The chief of a node with this name, operator and sources; an invalid id where it has none.
   SourceId of(const std::string& node, std::string_view op, const std::vector<SourceId>& sources) const;
   SourceId of(const Node& n) const { return of(n.name, n.op.name(), n.sources); }
   /// False of an If whose branch stands in its place, or of another layer of control flow: the nodes are

@@ -46,19 +46,28 @@ Graph scores_epilogue(const TensorType& scores, double scale, const TensorType* 
   return body;
 }
 
+/// Of a layer of the file, in lower case.
+std::string type_of(const Graph& graph, SourceId s) {
+  auto type = s.index < graph.sources.size() ? graph.sources[s.index].type : "";
+  for (auto& c : type) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return type;
+}
+
 /// Layers of the file before its Softmax made the scores, those behind it the product. Without one, as where
 /// attention was a layer of the file, all three parts come from all of them.
 void share_sources(Graph& graph, const std::vector<SourceId>& all, const std::vector<NodeId>& parts) {
-  const auto softmax = std::find_if(all.begin(), all.end(), [&](SourceId s) {
-    auto type = s.index < graph.sources.size() ? graph.sources[s.index].type : "";
-    for (auto& c : type) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-    return type == "softmax";
-  });
+  const auto softmax =
+      std::find_if(all.begin(), all.end(), [&](SourceId s) { return type_of(graph, s) == "softmax"; });
   const bool known = softmax != all.end() && softmax != all.begin() && softmax + 1 != all.end();
   const auto first = known ? softmax : all.end(), last = known ? softmax + 1 : all.begin();
   graph.set_sources(parts[0], {all.begin(), first});
   graph.set_sources(parts[1], known ? std::vector<SourceId>{*softmax} : all);
   graph.set_sources(parts[2], {last, all.end()});
+  if (!known) return;
+  graph.set_node_name(parts[1], graph.sources[softmax->index].name);
+  for (auto s = all.begin(); s != softmax; ++s)  // the last of them made the scores
+    if (type_of(graph, *s).find("matmul") != std::string::npos)
+      graph.set_node_name(parts[0], graph.sources[s->index].name);
 }
 
 }  // namespace

@@ -98,7 +98,12 @@ std::vector<NodeId> ConvolutionDepthwise::decompose(Graph& graph, const Node& no
     in.resize(kConvolutionInputs);
     in.insert(in.end(), node.inputs.begin() + kInputs, node.inputs.end());
   }
-  const auto before = graph.node(graph.producer(in[0])).sources;
+  // A rule may have moved a part of the second convolution into the first: both stand for that layer.
+  auto before = graph.node(graph.producer(in[0])).sources;
+  std::erase_if(before, [&](SourceId s) {
+    return s.index < graph.sources.size() && graph.sources[s.index].name == node.name;
+  });
+  for (const auto id : epilogue.order()) before = without(before, epilogue.node(id).sources);
   const auto groups = graph.type(in[1]).shape[0].size();
   parts.push_back(
       graph.add_node(depthwise_of(*this, groups), std::move(in), node.name, -1, std::move(bodies)));

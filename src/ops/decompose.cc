@@ -2,6 +2,7 @@
 
 #include "graph/subgraph.h"
 #include "ops/elementwise.h"
+#include "ops/quantization.h"
 
 namespace lamina {
 
@@ -13,6 +14,19 @@ std::string operators_of(const Node& node) {
   if (const Graph* body = epilogue(node))
     for (const auto id : body->order()) out += (out.empty() ? "" : "+") + body->node(id).op.name();
   return out;
+}
+
+std::string name_of_group(const Graph& body) {
+  std::string computes, any;
+  for (const auto id : body.order()) {
+    const Node& n = body.node(id);
+    if (n.name.empty()) continue;
+    any = n.name;
+    const bool converts = n.op.is<Convert>() || n.op.is<ConvertLike>() || n.op.is<Quantize>() ||
+                          n.op.is<Dequantize>() || n.op.is<FakeQuantize>();
+    if (!converts) computes = n.name;
+  }
+  return computes.empty() ? any : computes;
 }
 
 std::vector<NodeId> decompose(Graph& graph, NodeId id) {

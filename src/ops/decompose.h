@@ -9,6 +9,10 @@ namespace lamina {
 /// The operator with those fused into it: "Convolution+Add+Relu".
 std::string operators_of(const Node& node);
 
+/// What an element-wise node with that body is called: the last of its operators that computes. Conversions
+/// of types and quantise steps give their names only where there is nothing else.
+std::string name_of_group(const Graph& body);
+
 /// The node is of that kind, and all that its parts need is known.
 inline bool can_decompose(const Graph& graph, const Node& node) {
   return node.op->can_decompose(graph, node);

@@ -70,9 +70,10 @@ NodeId add_together(Graph& graph, const Graph& body, const std::vector<NodeId>& 
   sources.erase(std::unique(sources.begin(), sources.end()), sources.end());
   std::vector<ValueId> inputs;
   for (const auto v : rest.cut) inputs.push_back(map[v.index]);
+  const auto name = name_of_group(rest.graph);
   std::vector<Graph> bodies;
   bodies.push_back(std::move(rest.graph));
-  const auto id = graph.add_node(Elementwise{}, inputs, body.node(stages.back()).name, -1, std::move(bodies));
+  const auto id = graph.add_node(Elementwise{}, inputs, name, -1, std::move(bodies));
   graph.set_sources(id, sources);
   map[body.results()[0].value.index] = graph.node(id).outputs[0];
   return id;

@@ -50,7 +50,7 @@ void add_batch_norm(Rules& rules) {
             return decomposed(m, m.op<BatchNormInference>(norm).epsilon, {x, gamma, beta, mean, variance});
           })
           .make([=](Rewrite& r, const Decomposed& found) {
-            const auto name = r.match().root_node().name;
+            const auto name = r.match().for_file ? r.match().root_node().name : "";
             auto y = r.match().value(x);
             const auto then = [&](Op op, const Tensor& number, const char* suffix) {
               r.named_after_text(name.empty() ? name : name + suffix);

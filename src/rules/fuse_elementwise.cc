@@ -10,6 +10,7 @@
 
 #include "graph/subgraph.h"
 #include "ops/activation.h"
+#include "ops/decompose.h"
 #include "ops/elementwise.h"
 #include "ops/quantization.h"
 #include "rules/bf16.h"
@@ -294,6 +295,7 @@ void fuse(Rewrite& r, const std::vector<NodeId>& group) {
   const auto inputs = builder.inputs();
   std::vector<Graph> bodies;
   bodies.push_back(builder.take_body());
+  r.named_after_text(name_of_group(bodies[0]));
   for (const auto id : group)
     if (id != r.match().root()) r.absorb(id);
   r.replace(r.add(Elementwise{}, inputs, std::move(bodies)));

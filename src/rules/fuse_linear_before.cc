@@ -251,9 +251,12 @@ void make(Rewrite& r, const Before& b) {
   const Graph& g = r.graph();
   auto x = b.steps.back().x;
   if (b.left.valid()) {
+    std::vector<SourceId> sources;  // others may read these steps: then they stay, and stand for them, too
     for (const auto& s : b.steps)
-      if (s.shifts()) r.named_after(s.node);
-    x = r.add(Add{}, {x, r.constant(b.left)});
+      if (s.shifts()) r.named_after(s.node), sources = g.node(s.node).sources;
+    const auto left = r.add_node(Add{}, {x, r.constant(b.left)});
+    r.add_sources(left, sources);
+    x = g.node(left).outputs[0];
   }
   if (b.way.reshape.valid()) {
     auto inputs = g.node(b.way.reshape).inputs;

@@ -124,6 +124,7 @@ ValueId zero_point(Rewrite& r, ElementType type, std::int64_t number) {
 }
 
 ValueId dequantized(Rewrite& r, ValueId integers, const Levels& like) {
+  r.named_after(like.step);
   const auto number = [&](float v) { return r.constant(from_doubles(ElementType::f32, {}, {v})); };
   std::vector<ValueId> inputs{integers, number(like.scale)};
   const auto zero = zero_point(r, r.graph().type(integers).element, like.zero_point);

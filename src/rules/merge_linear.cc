@@ -76,7 +76,7 @@ Found<Merged> merged(const Match& m) {
   return out;
 }
 
-/// The name of the first step of a kind and what the Model Optimizer puts behind it.
+/// The name of the first step of a kind; in files with what the Model Optimizer puts behind it.
 std::string name_of_first(const Graph& g, const LinearSteps& steps, bool shifts, const char* suffix) {
   for (auto s = steps.rbegin(); s != steps.rend(); ++s)
     if (s->shifts() == shifts && !g.node(s->node).name.empty()) return g.node(s->node).name + suffix;
@@ -85,8 +85,9 @@ std::string name_of_first(const Graph& g, const LinearSteps& steps, bool shifts,
 
 void make(Rewrite& r, const Merged& run) {
   const Graph& g = r.graph();
-  const auto times = name_of_first(g, run.steps, false, "/Fused_Mul_"),
-             plus = name_of_first(g, run.steps, true, "/Fused_Add_");
+  const bool in_file = r.match().for_file;
+  const auto times = name_of_first(g, run.steps, false, in_file ? "/Fused_Mul_" : ""),
+             plus = name_of_first(g, run.steps, true, in_file ? "/Fused_Add_" : "");
   for (const auto& s : run.steps) r.absorb(s.node);
   auto y = run.steps.back().x;
   if (run.factor.valid()) {

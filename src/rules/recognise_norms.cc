@@ -119,6 +119,7 @@ void add_layer_norm(Rules& rules) {
                       })
                       .make([=](Rewrite& r, std::size_t rank) {
                         const Match& m = r.match();
+                        r.named_after(mvn);
                         r.replace(
                             r.add(LayerNormalization{-static_cast<std::int64_t>(rank), m.op<MVN>(mvn).eps},
                                   {m.value(x), cut_to_rank(r, scale, rank)}));

@@ -18,6 +18,7 @@
 #include "tool/summary.h"
 #include "tool/text.h"
 #include "tool/verb_list.h"
+#include "tool/verdict.h"
 #include "tool/why.h"
 
 namespace lamina::tool {
@@ -296,6 +297,38 @@ void print_table(const Common& c, const Session& s, const Findings& all) {
   print_forecast(c, s.impl().settings().placement);
 }
 
+/// The options that a line to try has to repeat: those that decide what is read, planned and run.
+std::vector<std::string> asked_again(const ExplainOptions& o) {
+  std::vector<std::string> out;
+  const auto add = [&](const char* option, const std::string& value) {
+    if (!value.empty()) out.insert(out.end(), {option, value});
+  };
+  const auto add_all = [&](const char* option, const std::vector<std::string>& values) {
+    for (const auto& value : values) add(option, value);
+  };
+  const auto& c = o.common;
+  add("--weights", c.weights);
+  add_all("--extensions", c.extensions);
+  add_all("--settable", c.settable);
+  add_all("--shape", c.shape);
+  if (o.machine.empty()) {
+    add_all("--input", o.inputs.input);
+    add("--inputs", o.inputs.inputs);
+  }
+  add("--machine", o.machine);
+  if (c.max_isa != "native") add("--max-isa", c.max_isa);
+  if (c.precision != "model") add("--precision", c.precision);
+  if (c.threads > 0) add("--threads", std::to_string(c.threads));
+  return out;
+}
+
+void print_verdict(const Common& c, const ModelVerdict& v) {
+  c.say("");
+  c.say("verdict");
+  for (const auto* sentence : {&v.time, &v.fusion, &v.integers, &v.bf16, &v.next}) c.say("  {}", *sentence);
+  c.say("    {}", v.command);
+}
+
 /// Without what --max-isa leaves out. The level of that machine for oneDNN, too, where that can be had: it
 /// answers for itself then.
 Machine given_machine(const std::string& path, Options& options) {
@@ -327,6 +360,8 @@ int run(ExplainOptions o) {
   if (!o.why.empty()) return why(o, s, all);
   for (const auto& note : s.impl().precision_notes()) o.common.say("precision: {}", note);
   std::vector<const Fate*> shown;
+  const bool whole = o.node.empty() && !o.plan;
+  const auto verdict = whole ? verdict_of(all, s, o.common.model, asked_again(o), !machine) : ModelVerdict();
   if (o.node.empty()) {
     if (o.plan)
       print_plans(o.common, all);
@@ -334,6 +369,7 @@ int run(ExplainOptions o) {
       print_summary(o.common, s, all);
     else
       print_table(o.common, s, all);
+    if (whole) print_verdict(o.common, verdict);
     for (const auto& f : all.fates) shown.push_back(&f);
   } else {
     shown = named(all, "--node", o.node);
@@ -346,6 +382,7 @@ int run(ExplainOptions o) {
   if (o.plan)
     for (const auto& plan : all.plans) j["plans"].push_back(to_text(*plan));
   j["layers"] = to_json(all, shown);
+  if (whole) j["verdict"] = to_json(verdict);
   write_json(o.common, j);
   return 0;
 }

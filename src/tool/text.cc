@@ -87,6 +87,21 @@ std::string quote_dot(std::string_view text) {
   return out + "\"";
 }
 
+std::string shell_word(const std::string& word) {
+  const auto plain = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+           std::string_view("_-./=,:@%+").find(c) != std::string_view::npos;
+  };
+  if (!word.empty() && std::all_of(word.begin(), word.end(), plain)) return word;
+  std::string out = "'";
+  for (const char c : word)
+    if (c == '\'')
+      out += "'\\''";
+    else
+      out += c;
+  return out + "'";
+}
+
 std::string shortened(std::string_view text, std::size_t length) {
   return shorten(text, static_cast<double>(length), 1, [](std::string_view) { return 1.0; });
 }

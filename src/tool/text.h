@@ -13,6 +13,9 @@ std::string escape_xml(std::string_view text, bool keep_lines = false);
 /// Printable text in double quotes, line ends as \n.
 std::string quote_dot(std::string_view text);
 
+/// "it's" as 'it'\''s': a word of a shell's command line.
+std::string shell_word(const std::string& word);
+
 /// At most `length` characters: the beginning and the end are kept, "conv…weight"; ends of paths say most.
 std::string shortened(std::string_view text, std::size_t length);
 /// Shortened and filled with spaces to that length.

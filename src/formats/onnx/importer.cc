@@ -207,7 +207,7 @@ void Importer::import_node(Scope& scope, const NodeProto& node) {
       const Node& made = scope.graph.node({n});
       if (made.erased()) continue;
       if (made.name.empty())
-        scope.graph.set_node_name({n}, (scope.frame ? scope.frame->prefix : "") + std::string(node.name));
+        scope.graph.set_node_name({n}, (scope.frame ? scope.frame->prefix : "") + label(node));
       if (made.sources.empty()) scope.graph.set_sources({n}, {source});
     }
     bind_outputs(scope, node, values, first_value);
