@@ -6,6 +6,7 @@
 #include "base/cancellation.h"
 #include "base/parallel.h"
 #include "graph/op_model.h"
+#include "ops/coupling.h"
 #include "ops/operators.h"
 #include "ops/require.h"
 
@@ -166,6 +167,9 @@ void TreeEnsemble::evaluate(EvalContext& c) const {
   c.store(0, out);
 }
 
-void register_trees(Registry& r) { r.add<TreeEnsemble>(); }
+void register_trees(Registry& r) {
+  r.add<PairwiseCoupling>();
+  r.add<TreeEnsemble>();
+}
 
 }  // namespace lamina

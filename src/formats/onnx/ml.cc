@@ -140,6 +140,7 @@ void register_ml(ConverterTable& t) {
   register_ml_features(t);
   register_ml_labels(t);
   register_ml_linear(t);
+  register_ml_svm(t);
   register_ml_trees(t);
 }
 

@@ -12,6 +12,7 @@
 #include "ops/reduction.h"
 #include "ops/resize.h"
 #include "ops/sorting.h"
+#include "ops/trees.h"
 
 namespace lamina {
 
@@ -36,6 +37,7 @@ void add_native_kernels(std::vector<Kernel>& list) {
                   offer_native_softmax});
   list.push_back({"native.attention", [](const Op& op) { return op.is<ScaledDotProductAttention>(); },
                   offer_native_attention});
+  list.push_back({"native.trees", [](const Op& op) { return op.is<TreeEnsemble>(); }, offer_trees});
   list.push_back({"native.resize", [](const Op& op) { return op.is<Interpolate>(); }, offer_resize});
   list.push_back({"native.matmul", [](const Op& op) { return op.is<MatMul>(); }, offer_native_matmul});
   list.push_back(

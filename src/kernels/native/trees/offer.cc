@@ -1,0 +1,89 @@
+/// Ensembles of decision trees.
+#include <cmath>
+
+#include "base/divide.h"
+#include "base/parallel.h"
+#include "kernels/cost.h"
+#include "kernels/family.h"
+#include "kernels/native/offers.h"
+#include "kernels/native/trees/walk.h"
+
+namespace lamina {
+namespace {
+
+/// Inputs that say what the trees are, all but x.
+constexpr std::size_t kFirstTable = 1, kBase = 7;
+
+struct TreeRows {
+  std::int64_t count = 0, features = 0, block = 1;
+  std::size_t bytes = 0;  ///< of scratch memory for a block
+  Division blocks;
+};
+
+template <class T>
+std::unique_ptr<Executable> made(const TreeEnsemble& op, const std::vector<Tensor>& tables,
+                                 const TreeRows& rows) {
+  const auto checked = checked_trees(op, tables[1], tables[3], tables[4], tables[5]);
+  if (checked.features > rows.features)
+    fail(ErrorCode::bad_input, "TreeEnsemble: x has {} features, the trees ask for {}", rows.features,
+         checked.features);
+  const std::span<const T> base =
+      tables[kBase].valid() ? std::as_const(tables[kBase]).data<T>() : std::span<const T>();
+  const auto trees = std::make_shared<const WalkedTrees<T>>(
+      walked_trees<T>(op, checked, tables[2].data<T>(), tables[6].data<T>(), base));
+  return executable([trees, rows](const RunArgs& args) {
+    const auto* x = static_cast<const T*>(args.in[0]);
+    auto* y = static_cast<T*>(args.out[0]);
+    parallel_for(rows.blocks, [&](std::int64_t begin, std::int64_t end, std::int64_t slot) {
+      auto* scratch = static_cast<std::byte*>(args.scratch) + static_cast<std::size_t>(slot) * rows.bytes;
+      for (auto b = begin; b < end; ++b) {
+        const auto first = b * rows.block;
+        walk_block(*trees, x + first * rows.features, rows.features, std::min(rows.block, rows.count - first),
+                   y + first * trees->target_count, scratch);
+      }
+    });
+  });
+}
+
+}  // namespace
+
+void offer_trees(const NodeView& v, Answers& answers) {
+  const auto& op = *v.op<TreeEnsemble>();
+  const auto type = v.element(0);
+  if (type != ElementType::f32 && type != ElementType::f64)
+    return answers.refuse("native", "trees of {}", name_of(type));
+  std::vector<Tensor> tables(kBase + 1);
+  for (std::size_t i = kFirstTable; i <= kBase; ++i) {
+    if (!v.has(i)) continue;
+    if (!v.constant(i)) return answers.refuse("native", "trees that are not constant");
+    tables[i] = *v.constant(i);
+  }
+  const auto x = v.dims(0);
+  if (element_count(x) == 0) return answers.refuse("native", "no rows or no features");
+  TreeRows rows{x[0], x[1], rows_of_block(op.targets), block_bytes(op.targets, true), {}};
+  // Few rows are shared among threads as well, in pieces that fill the lanes.
+  constexpr std::int64_t kLanes = 8;
+  rows.block = std::min(
+      rows.block, std::max(kLanes, round_up(ceil_div(rows.count, std::int64_t{threads_here()} * 2), kLanes)));
+  Offer o(v, fmt::format("native_trees_{}", name_of(type)), Layout::plain);
+  for (std::size_t i = kFirstTable; i <= kBase; ++i)
+    if (v.has(i)) o.consumed.push_back(i);
+  // A step down takes about as long as so many elements of a light pass.
+  constexpr double kStep = 60;
+  const auto trees = static_cast<double>(tables[3].size()), nodes = static_cast<double>(tables[2].size());
+  const double depth = 2 + 1.5 * std::log2(1 + nodes / std::max(1.0, trees));
+  o.cost =
+      cost_of(v.machine(), Family::vector_light,
+              static_cast<double>(rows.count) * (trees * depth * kStep + static_cast<double>(op.targets)),
+              4.0 * static_cast<double>(element_count(x)));
+  rows.blocks = divided_here(ceil_div(rows.count, rows.block), o.cost.us());
+  o.scratch = static_cast<std::size_t>(rows.blocks.slots) * rows.bytes;
+  o.make = [op, tables, rows, type](MakeContext&) {
+    std::vector<Tensor> aligned;
+    for (const auto& t : tables) aligned.push_back(t.valid() ? t.to_aligned() : t);
+    return type == ElementType::f32 ? made<float>(op, aligned, rows) : made<double>(op, aligned, rows);
+  };
+  answers.offers.push_back(std::move(o));
+}
+
+}  // namespace lamina
