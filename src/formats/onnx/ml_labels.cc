@@ -84,7 +84,7 @@ Table sorted_table(const Tensor& keys, const Tensor& values) {
 }
 
 Values convert_label_encoder(Call& c) {
-  if (c.version() < 2 || c.has_attribute("classes_strings")) c.unsupported("{}", kTexts);
+  if (c.has_attribute("classes_strings")) c.unsupported("{}", kTexts);
   const auto keys = read_list(c, "keys"), values = read_list(c, "values");
   if (keys.size() != values.size()) c.fail("{} keys for {} values", keys.size(), values.size());
   const auto x = c.in(0);
