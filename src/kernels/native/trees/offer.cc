@@ -1,7 +1,9 @@
 /// Ensembles of decision trees.
 #include <cmath>
+#include <cstring>
 
 #include "base/divide.h"
+#include "base/hash.h"
 #include "base/parallel.h"
 #include "kernels/cost.h"
 #include "kernels/family.h"
@@ -21,25 +23,62 @@ struct TreeRows {
 };
 
 template <class T>
+std::span<const TreeRecord<T>> records_of(const Tensor& packed) {
+  return {reinterpret_cast<const TreeRecord<T>*>(packed.raw()), packed.bytes() / sizeof(TreeRecord<T>)};
+}
+
+/// Of everything that decides what the records are, but the nodes.
+std::string key_of(const std::vector<Tensor>& tables, ElementType type) {
+  Hasher hash;
+  for (const std::size_t i : {2, 3, 4, 6}) {
+    hash.number(tables[i].bytes());
+    hash.bytes({tables[i].raw(), tables[i].bytes()});
+  }
+  return fmt::format("native_trees {} {}", name_of(type), to_string(hash.result()));
+}
+
+/// The records, shared by plans for other numbers of rows.
+template <class T>
+Tensor packed_records(const WalkedTrees<T>& trees, const TreeTables& checked,
+                      const std::vector<Tensor>& tables, const TreeRows& rows, WeightStore& store) {
+  static_assert(sizeof(TreeRecord<T>) % sizeof(std::int64_t) == 0);
+  const auto make = [&](const Tensor&) {
+    const auto records = tree_records<T>(trees, checked, tables[2].data<T>());
+    const auto bytes = records.size() * sizeof(TreeRecord<T>);
+    Tensor out(ElementType::i64, {static_cast<std::int64_t>(bytes / sizeof(std::int64_t))});
+    if (bytes > 0) std::memcpy(out.raw(), records.data(), bytes);
+    return out;
+  };
+  if (tables[1].size() == 0) return make(tables[1]);
+  auto packed = store.moved(tables[1], key_of(tables, tables[2].element_type()), PackedSize::of_any(), make);
+  const auto leaves = trees.is_single ? std::int64_t{0} : static_cast<std::int64_t>(trees.first.size()) - 1;
+  if (packed.element_type() != ElementType::i64 || packed.bytes() % sizeof(TreeRecord<T>) != 0 ||
+      !packed.aligned() || !are_sound<T>(records_of<T>(packed), trees.trees, rows.features, leaves))
+    fail(ErrorCode::bad_file, "packed trees of {} bytes do not fit their nodes", packed.bytes());
+  return packed;
+}
+
+template <class T>
 std::unique_ptr<Executable> made(const TreeEnsemble& op, const std::vector<Tensor>& tables,
-                                 const TreeRows& rows) {
+                                 const TreeRows& rows, WeightStore& store) {
   const auto checked = checked_trees(op, tables[1], tables[3], tables[4], tables[5]);
   if (checked.features > rows.features)
     fail(ErrorCode::bad_input, "TreeEnsemble: x has {} features, the trees ask for {}", rows.features,
          checked.features);
   const std::span<const T> base =
       tables[kBase].valid() ? std::as_const(tables[kBase]).data<T>() : std::span<const T>();
-  const auto trees = std::make_shared<const WalkedTrees<T>>(
-      walked_trees<T>(op, checked, tables[2].data<T>(), tables[6].data<T>(), base));
-  return executable([trees, rows](const RunArgs& args) {
+  auto trees = walked_trees<T>(op, checked, tables[6].data<T>(), base);
+  const auto records = packed_records(trees, checked, tables, rows, store);
+  trees.records = records_of<T>(records);
+  return executable([trees, rows, records, tables](const RunArgs& args) {
     const auto* x = static_cast<const T*>(args.in[0]);
     auto* y = static_cast<T*>(args.out[0]);
     parallel_for(rows.blocks, [&](std::int64_t begin, std::int64_t end, std::int64_t slot) {
       auto* scratch = static_cast<std::byte*>(args.scratch) + static_cast<std::size_t>(slot) * rows.bytes;
       for (auto b = begin; b < end; ++b) {
         const auto first = b * rows.block;
-        walk_block(*trees, x + first * rows.features, rows.features, std::min(rows.block, rows.count - first),
-                   y + first * trees->target_count, scratch);
+        walk_block(trees, x + first * rows.features, rows.features, std::min(rows.block, rows.count - first),
+                   y + first * trees.target_count, scratch);
       }
     });
   });
@@ -78,10 +117,11 @@ void offer_trees(const NodeView& v, Answers& answers) {
               4.0 * static_cast<double>(element_count(x)));
   rows.blocks = divided_here(ceil_div(rows.count, rows.block), o.cost.us());
   o.scratch = static_cast<std::size_t>(rows.blocks.slots) * rows.bytes;
-  o.make = [op, tables, rows, type](MakeContext&) {
+  o.make = [op, tables, rows, type](MakeContext& context) {
     std::vector<Tensor> aligned;
     for (const auto& t : tables) aligned.push_back(t.valid() ? t.to_aligned() : t);
-    return type == ElementType::f32 ? made<float>(op, aligned, rows) : made<double>(op, aligned, rows);
+    return type == ElementType::f32 ? made<float>(op, aligned, rows, context.weights)
+                                    : made<double>(op, aligned, rows, context.weights);
   };
   answers.offers.push_back(std::move(o));
 }

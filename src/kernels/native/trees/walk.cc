@@ -67,7 +67,7 @@ class Sums {
       sums_[row] += static_cast<double>(trees_.records[static_cast<std::size_t>(record)].low);
       return;
     }
-    const auto leaf = trees_.leaf_of[static_cast<std::size_t>(record)];
+    const auto leaf = leaf_number(trees_.records[static_cast<std::size_t>(record)]);
     const auto* first = trees_.first.data() + leaf;
     double* sums = sums_ + row * trees_.target_count;
     for (auto v = first[0]; v < first[1]; ++v) {
