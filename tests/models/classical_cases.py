@@ -168,8 +168,15 @@ def tree_ensemble(r: Random) -> Case:
         nodes = tree(r, features, MODES[: r.pick(1, 6)], r.size(1, 5))
         if nodes[0]["mode"] == "LEAF":
             continue
+        # Parents, then all below "true": ONNX's reference reads the sets of members in this order, others by the nodes' numbers.
+        order, below = [], [0]
+        while below:
+            order.append(below.pop())
+            n = nodes[order[-1]]
+            below += [] if n["mode"] == "LEAF" else [n["false"], n["true"]]
         places = {}
-        for i, n in enumerate(nodes):
+        for i in order:
+            n = nodes[i]
             if n["mode"] == "LEAF":
                 places[i] = len(leaf_targets), 1
                 leaf_targets.append(r.size(0, targets - 1))
@@ -177,18 +184,17 @@ def tree_ensemble(r: Random) -> Case:
             else:
                 places[i] = len(inner["modes"]) + sum(1 for v in places.values() if not v[1]), 0
         roots.append(places[0][0])
-        first = len(inner["modes"])
-        for i, n in enumerate(nodes):
+        for i in order:
+            n = nodes[i]
             if n["mode"] == "LEAF":
                 continue
             member = with_members and r.flag(0.5)
             if member:
-                members += [float(v) for v in np.round(r.g.standard_normal(r.size(1, 5)) * 2) / 2] + [float("nan")]
+                members += [float(v) or 2.5 for v in np.round(r.g.standard_normal(r.size(1, 5)) * 2) / 2] + [float("nan")]  # a 0 ends the reference's set
             (t, t_leaf), (f, f_leaf) = places[n["true"]], places[n["false"]]
             values = (n["feature"], 6 if member else MODES.index(n["mode"]), n["value"], t, t_leaf, f, f_leaf, n["nan"])
             for key, value in zip(inner, values, strict=True):
                 inner[key].append(value)
-        assert first <= len(inner["modes"])
     if not roots:
         return tree_ensemble(r)
     kind = x.dtype
@@ -197,9 +203,10 @@ def tree_ensemble(r: Random) -> Case:
     attributes["nodes_splits"] = numpy_helper.from_array(np.array(inner["splits"], kind), "splits")
     attributes |= {"leaf_targetids": leaf_targets, "leaf_weights": numpy_helper.from_array(np.array(leaf_weights, kind), "weights"), "tree_roots": roots,
                    "n_targets": targets, "aggregate_function": r.pick(0, 1, 1, 2, 3), "post_transform": r.pick(0, 0, 0, 3, 4) if targets > 1 else 0}  # ONNX Runtime takes 1 for 2
-    if members:
+    if members:  # ONNX Runtime knows few sets, and errs in some
         attributes["membership_values"] = numpy_helper.from_array(np.array(members, kind), "members")
-    return Case("TreeEnsemble", [x], attributes, {"y0": TYPES[kind.char]}, version=5, atol=1e-4)
+        attributes |= {"aggregate_function": r.pick(0, 1), "post_transform": 0}
+    return Case("TreeEnsemble", [x], attributes, {"y0": TYPES[kind.char]}, version=5, oracle="reference" if members else "ort", atol=1e-4)
 
 
 def linear_regressor(r: Random) -> Case:
