@@ -16,7 +16,8 @@ const Registry& operators() {
                       register_movement,      register_slice,
                       register_gathering,     register_sorting,
                       register_generation,    register_detection,
-                      register_control,       register_attention})
+                      register_control,       register_attention,
+                      register_trees})
       add(r);
     return r;
   });

@@ -28,5 +28,6 @@ void register_generation(Registry& r);
 void register_detection(Registry& r);
 void register_control(Registry& r);
 void register_attention(Registry& r);
+void register_trees(Registry& r);
 
 }  // namespace lamina

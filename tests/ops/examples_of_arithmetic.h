@@ -315,6 +315,22 @@ inline constexpr std::string_view kExamplesOfArithmetic[] = {
     }
   }
 })",
+    // decision trees and pairs of classes
+    R"(graph (x: f32[3,2]) -> (y) {
+  n = const i32[2,5] {0, 0, 1, -3, 1, 1, 2, -1, -2, 0}
+  t = const f32[2] {0.5, -0.25}
+  r = const i32[2] {0, -2}
+  l = const i32[4] {0, 1, 3, 4}
+  v = const i32[4] {0, 1, 0, 1}
+  w = const f32[4] {1, 2, 3, 4}
+  b = const f32[2] {0.5, 0.25}
+  y = TreeEnsemble(x, n, t, r, l, v, w, b) targets=2 aggregate=max unvoted=-1
+})",
+    R"(graph (x: f32[3,3]) -> (y) {
+  s = Sigmoid(x)
+  p = Clamp(s) min=0.01 max=0.99
+  y = PairwiseCoupling(p) classes=3
+})",
 };
 
 }  // namespace lamina::testing

@@ -34,6 +34,12 @@ const char* const kGraphs[] = {
     "graph (x: f32[2,40,9000]) -> (y) {\n a = const i64[1] {2}\n y = MVN(x, a)\n}\n",
     "graph (x: f32[30,40,64]) -> (y) {\n a = const i64[2] {0,2}\n y = ReduceMean(x, a)\n}\n",
     "graph (x: f32[64,2000]) -> (y) {\n y = Softmax(x) axis=1\n}\n",
+    "graph (x: f32[3000,2]) -> (y) {\n n = const i32[2,5] {0, 0, 1, -3, 1, 1, 2, -1, -2, 0}\n t = const "
+    "f32[2] "
+    "{0.5, -0.25}\n r = const i32[12] {0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1}\n l = const i32[4] {0, 1, 2, 3}\n "
+    "v = "
+    "const i32[3] {0, 1, 0}\n w = const f32[3] {1, 2, 3}\n y = TreeEnsemble(x, n, t, r, l, v, w) "
+    "targets=2\n}\n",
     "graph (x: f32[2,32,40,40]) -> (y) {\n y = MaxPool(x) kernel=[3,3] strides=[2,2]\n}\n",
     "graph (x: f32[3,20,24], h: f32[3,1,32], c: f32[3,1,32]) -> (y, p, q) {\n l = const i32[3] {20,7,13}\n w "
     "= "

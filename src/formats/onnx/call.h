@@ -107,5 +107,6 @@ void register_attention(ConverterTable& t);
 void register_signal(ConverterTable& t);
 void register_sequence(ConverterTable& t);
 void register_microsoft(ConverterTable& t);
+void register_ml(ConverterTable& t);
 
 }  // namespace lamina::onnx

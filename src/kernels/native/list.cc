@@ -13,6 +13,7 @@
 #include "ops/reduction.h"
 #include "ops/resize.h"
 #include "ops/sorting.h"
+#include "ops/trees.h"
 
 namespace lamina {
 
@@ -39,6 +40,7 @@ void add_native_kernels(std::vector<Kernel>& list) {
                   offer_native_attention});
   list.push_back({"native.linear_attention", [](const Op& op) { return op.is<LinearAttention>(); },
                   offer_linear_attention});
+  list.push_back({"native.trees", [](const Op& op) { return op.is<TreeEnsemble>(); }, offer_trees});
   list.push_back({"native.resize", [](const Op& op) { return op.is<Interpolate>(); }, offer_resize});
   list.push_back({"native.matmul", [](const Op& op) { return op.is<MatMul>(); }, offer_native_matmul});
   list.push_back(

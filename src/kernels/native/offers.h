@@ -26,6 +26,8 @@ void offer_recurrent(const NodeView& v, Answers& answers);
 void offer_native_softmax(const NodeView& v, Answers& answers);
 void offer_native_attention(const NodeView& v, Answers& answers);
 void offer_linear_attention(const NodeView& v, Answers& answers);
+/// Ensembles of decision trees.
+void offer_trees(const NodeView& v, Answers& answers);
 void offer_resize(const NodeView& v, Answers& answers);
 void offer_native_matmul(const NodeView& v, Answers& answers);
 /// The same of u8 and i8.
