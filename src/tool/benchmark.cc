@@ -20,6 +20,16 @@
 #include "tool/verb_list.h"
 
 namespace lamina::tool {
+
+std::string BenchmarkOptions::typed(const std::string& own, const std::string& app_name) const {
+  for (const auto& text : written)
+    if (text.starts_with(own + " ")) {
+      const auto word = text.substr(own.size() + 1);
+      return word.substr(0, word.find('='));
+    }
+  return app ? app_name : own;
+}
+
 namespace {
 
 /// Whether the command line has the option of that name.
@@ -60,7 +70,8 @@ void take_config(BenchmarkOptions& o, const Given& given, const Steps& steps) {
   for (const auto& [key, value] : read_device_config(o.load_config, others))
     if (!idle.contains(find_option(key)->setting)) pairs.push_back(key + "=" + value);
   for (const auto& device : others)
-    steps.warn(fmt::format("-load_config: \"{}\" is not the CPU: its settings have no effect", device));
+    steps.warn(fmt::format("{}: \"{}\" is not the CPU: its settings have no effect",
+                           o.typed("--load-config", "-load_config"), device));
   for (const auto& pair : fields_as_pairs(o.common, given)) pairs.push_back(pair);
   o.common.set.insert(o.common.set.begin(), pairs.begin(), pairs.end());
 }
@@ -86,13 +97,17 @@ void complete(BenchmarkOptions& o, const Options& options, const Steps& steps) {
                     o.api == "sync" ? "LATENCY" : "THROUGHPUT"));
   }
   if (o.api == "sync" && o.requests > 1) {
-    steps.warn(fmt::format("-nireq {}: -api sync runs one request at a time, 1 is used", o.requests));
+    steps.warn(fmt::format("{} {}: {} sync runs one request at a time, 1 is used",
+                           o.typed("--requests", "-nireq"), o.requests, o.typed("--api", "-api")));
     o.requests = 1;
   }
   const bool reports = o.wants_reports();
-  if (o.json_stats && !reports) steps.warn("-json_stats has no effect without -report_type or -pcsort");
+  const auto without = fmt::format("has no effect without {} or {}", o.typed("--report-type", "-report_type"),
+                                   o.typed("--pcsort", "-pcsort"));
+  if (o.json_stats && !reports)
+    steps.warn(fmt::format("{} {}", o.typed("--json-stats", "-json_stats"), without));
   if (o.report_folder != "." && !reports)
-    steps.warn("-report_folder has no effect without -report_type or -pcsort");
+    steps.warn(fmt::format("{} {}", o.typed("--report-folder", "-report_folder"), without));
   if (o.top > 0 && o.app) steps.warn("--top has no effect with -m: -pcsort sorts");
   o.pc = o.pc || (o.top > 0 && !o.app);
 }
@@ -182,8 +197,8 @@ Course course_of(BenchmarkOptions& o, const Subject& l, const Traffic& t, const 
   if (o.inference_only.empty()) o.inference_only = l.groups.size() > 1 ? "false" : "true";
   if (o.counted && !t.sync && o.iterations % t.requests != 0) {
     const auto aligned = (o.iterations + t.requests - 1) / t.requests * t.requests;
-    steps.warn(fmt::format("-niter: {} iterations become {}, a multiple of {} requests", o.iterations,
-                           aligned, t.requests));
+    steps.warn(fmt::format("{}: {} iterations become {}, a multiple of {} requests",
+                           o.typed("--iterations", "-niter"), o.iterations, aligned, t.requests));
     o.iterations = aligned;
   }
   Course c;
@@ -212,9 +227,10 @@ std::string limits_of(const BenchmarkOptions& o, const Traffic& t) {
 int stop_here(const BenchmarkOptions& o, const Subject& l, const Steps& steps) {
   for (const auto& line : l.notes) steps.note(line);
   if (o.pc || !o.runtime_graph.empty() || !o.report_type.empty() || !o.pcsort.empty())
-    steps.warn("-niter 0: nothing is measured, there is nothing to report");
+    steps.warn(fmt::format("{} 0: nothing is measured, there is nothing to report",
+                           o.typed("--iterations", "-niter")));
   if (!o.app) o.common.say("load        {:.1f} ms", l.load_ms);
-  steps.info("The model is compiled; -niter 0 measures nothing");
+  steps.info(fmt::format("The model is compiled; {} 0 measures nothing", o.typed("--iterations", "-niter")));
   write_json(o.common, {{"model", o.common.model}, {"load_ms", l.load_ms}, {"count", 0}});
   return 0;
 }
@@ -227,7 +243,7 @@ void tell_outcome(const Outcome& r, const Profile& profile, const Steps& steps) 
   if (!o.app) print_figures(r, document);
   if (o.pc && !o.app)
     report_layers(o.common, profile, measure_limits(r.l.compiled->threads()), static_cast<std::size_t>(o.top),
-                  document);
+                  o.pcsort, document);
   Writings writings;
   if (!o.runtime_graph.empty())
     writings.attempt([&] {
@@ -337,7 +353,6 @@ void complete_written(BenchmarkOptions& o, const OptionSet& options) {
 
 Verb setup_benchmark(OptionSet& options) {
   auto o = std::make_shared<BenchmarkOptions>();
-  o->inputs.sizes_wanted = true;
   o->inputs.layouts_of_any = true;
   o->inputs.files_in_order = true;
   add_model(options, o->common);

@@ -30,6 +30,9 @@ struct BenchmarkOptions {
   double most_frames = 0;  ///< per second; 0: no limit
   int percentile = 50;
 
+  /// An option or setting as it was typed; where it was not, as the form of the command line calls it: `own`
+  /// is lamina's name, `app` benchmark_app's.
+  std::string typed(const std::string& own, const std::string& app) const;
   bool only_compiles() const { return counted && iterations == 0; }
   bool wants_reports() const { return !report_type.empty() || !pcsort.empty(); }
   bool wants_counters() const {
