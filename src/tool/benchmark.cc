@@ -139,18 +139,20 @@ Traffic traffic_of(const BenchmarkOptions& o, const CompiledModel& compiled) {
 
 void check_words(const BenchmarkOptions& o) {
   if (o.runtime_graph == "-") throw UsageError("--runtime-graph -: wanted FILE.xml");
+  if (o.trace == "-") throw UsageError("--trace -: wanted FILE.json");
   if (!o.interactive) return;
-  if (o.pc || o.top > 0 || !o.runtime_graph.empty() || !o.common.json.empty() || o.requests > 0 ||
-      !o.api.empty() || !o.report_type.empty() || !o.pcsort.empty())
+  if (o.pc || o.top > 0 || !o.runtime_graph.empty() || !o.trace.empty() || !o.common.json.empty() ||
+      o.requests > 0 || !o.api.empty() || !o.report_type.empty() || !o.pcsort.empty())
     throw UsageError(
-        "--interactive: goes without --pc, --top, --runtime-graph, --json, --requests, --api and reports: "
+        "--interactive: goes without --pc, --top, --runtime-graph, --trace, --json, --requests, --api and "
+        "reports: "
         "lines on "
         "standard input say what to do");
 }
 
 /// What is found now is not found after the measurement. Pipes and devices are not touched.
 void check_targets(const BenchmarkOptions& o) {
-  std::vector<std::string> paths{o.runtime_graph, o.common.json};
+  std::vector<std::string> paths{o.runtime_graph, o.trace, o.common.json};
   if (o.wants_reports()) {
     make_report_folder(o);
     paths.push_back((std::filesystem::path(o.report_folder) / "benchmark_report").string());
@@ -181,7 +183,8 @@ Options prepare(BenchmarkOptions& o, const Given& given, const Steps& steps) {
   complete(o, options, steps);
   options = with_streams(o, std::move(options));
   options.log = steps.log(options.log);
-  options.profile = options.profile || o.pc || !o.runtime_graph.empty() || o.wants_counters();
+  options.profile =
+      options.profile || o.pc || !o.runtime_graph.empty() || !o.trace.empty() || o.wants_counters();
   if (!o.dump_config.empty()) write_device_config(o.dump_config, options);
   options.keep_weights = options.keep_weights || !o.runtime_graph.empty();  // it tells what rules did
   return options;
@@ -226,7 +229,7 @@ std::string limits_of(const BenchmarkOptions& o, const Traffic& t) {
 /// -niter 0: the model is compiled, and that is all.
 int stop_here(const BenchmarkOptions& o, const Subject& l, const Steps& steps) {
   for (const auto& line : l.notes) steps.note(line);
-  if (o.pc || !o.runtime_graph.empty() || !o.report_type.empty() || !o.pcsort.empty())
+  if (o.pc || !o.runtime_graph.empty() || !o.trace.empty() || !o.report_type.empty() || !o.pcsort.empty())
     steps.warn(fmt::format("{} 0: nothing is measured, there is nothing to report",
                            o.typed("--iterations", "-niter")));
   if (!o.app) o.common.say("load        {:.1f} ms", l.load_ms);
@@ -236,7 +239,8 @@ int stop_here(const BenchmarkOptions& o, const Subject& l, const Steps& steps) {
 }
 
 /// Step 11.
-void tell_outcome(const Outcome& r, const Profile& profile, const Steps& steps) {
+void tell_outcome(const Outcome& r, const Profile& profile, const std::vector<RequestTrace>& traces,
+                  RequestTrace::Time begin, const Steps& steps) {
   const auto& o = r.o;
   steps.step(11);
   auto document = document_of(r);
@@ -250,6 +254,8 @@ void tell_outcome(const Outcome& r, const Profile& profile, const Steps& steps) 
       write_file(o.runtime_graph, runtime_graph(std::filesystem::path(o.common.model).stem().string(),
                                                 Inside::of(*r.l.compiled), profile));
     });
+  if (!o.trace.empty())
+    writings.attempt([&] { write_file(o.trace, trace_text(o.common.model, traces, begin)); });
   write_reports(r, steps, writings);
   if (o.app) say_counters(r);
   if (o.app) say_closing_block(r, steps);
@@ -279,15 +285,20 @@ int run_benchmark(BenchmarkOptions& o, const Given& given) {
   }
   Profile profile;
   auto* const into = (o.pc && !o.app) || !o.runtime_graph.empty() ? &profile : nullptr;
+  std::vector<RequestTrace> traces;
   Outcome r{o, l, traffic, {}, {}};
+  const auto begin = std::chrono::steady_clock::now();
   {
     Progress progress("measuring " + o.common.model, o.common);
-    r.latencies = measure(l, course, into, o.wants_counters() ? &r.counters : nullptr);
+    r.latencies = measure(l, course,
+                          {.profile = into,
+                           .counters = o.wants_counters() ? &r.counters : nullptr,
+                           .traces = o.trace.empty() ? nullptr : &traces});
   }
   if (interrupted())
     tell(fmt::format("lamina: interrupted: this is what {} run{} gave", r.latencies.ms.size(),
                      r.latencies.ms.size() == 1 ? "" : "s"));
-  tell_outcome(r, profile, steps);
+  tell_outcome(r, profile, traces, begin, steps);
   return interrupted() ? 128 + interrupted() : 0;
 }
 
@@ -302,6 +313,8 @@ void add_report_options(OptionSet& options, BenchmarkOptions& o) {
       "Write benchmark_sorted_report.csv: slowest first, in the model's order, or executed ones only");
   options.flag("--pcseq", o.pcseq, "Latencies of each data shape");
   options.number("--percentile", o.percentile, 1, 100, "P", "Of latencies, beside or in place of the median");
+  options.text("--trace", o.trace, "FILE.json",
+               "Write when each inference and each step of it ran, for Perfetto and chrome://tracing");
   options.text("--runtime-graph", o.runtime_graph, "FILE.xml",
                "Write what ran, with kernels and times, as an OpenVINO runtime graph that Netron opens");
   options.text("--dump-config", o.dump_config, "FILE.json", "Write the settings that were given");

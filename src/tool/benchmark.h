@@ -7,13 +7,14 @@
 #include "tool/inputs.h"
 #include "tool/layers.h"
 #include "tool/steps.h"
+#include "tool/trace.h"
 
 namespace lamina::tool {
 
 struct BenchmarkOptions {
   Common common;
   InputOptions inputs;
-  std::string hint, api, runtime_graph, streams;
+  std::string hint, api, runtime_graph, trace, streams;
   double seconds = 3;
   long iterations = 0;
   bool timed = false, counted = false;  ///< seconds, iterations: hold
@@ -101,11 +102,16 @@ struct Course {
 
 using Counters = std::vector<LayerCounter>;
 
+/// What else is noted of each run that is measured; null: not wanted.
+struct Records {
+  Profile* profile = nullptr;
+  std::vector<Counters>* counters = nullptr;    ///< a table per request that ran
+  std::vector<RequestTrace>* traces = nullptr;  ///< one per request
+};
+
 /// One inference after another, or so many requests in flight, each started again when it has ended; to wait
-/// for a stream counts as theirs. The profile, when given, gets every run; `counters` one table per request
-/// that ran.
-Latencies measure(const Subject& l, const Course& course, Profile* profile = nullptr,
-                  std::vector<Counters>* counters = nullptr);
+/// for a stream counts as theirs.
+Latencies measure(const Subject& l, const Course& course, const Records& records = {});
 
 /// The warm protocol: one line of JSON for each line read.
 int interactive(const BenchmarkOptions& o, const Options& options);

@@ -4,6 +4,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "base/terminal.h"
 #include "base/text.h"
 
 namespace lamina::tool {
@@ -42,10 +43,13 @@ std::string cell(const std::string& text, char separator) {
   return out;
 }
 
-/// Padded to so many characters; what is longer is cut, as benchmark_app does.
+/// Padded to so many characters; what is longer is cut on a terminal, as benchmark_app does. In a pipe or
+/// file it stays whole.
 std::string padded(const std::string& text, std::size_t width) {
   auto shown = printable(text);
   auto length = text_length(shown);
+  static const bool cuts = is_terminal(1);
+  if (length >= width && !cuts) return shown + " ";
   if (length >= width) {
     std::size_t bytes = 0;
     for (length = 0; length < width - 5; ++length)

@@ -32,7 +32,9 @@ std::vector<std::size_t> sides_of(const Dims& d) {
 /// Sizes of the same name are the same in all inputs; the first one says it.
 class Proposal {
  public:
-  Proposal(const std::vector<OpenInput>& open, const Usual& usual, std::size_t unknown_rank) {
+  /// `batches`: inputs of the model have an open batch in front.
+  Proposal(const std::vector<OpenInput>& open, const Usual& usual, std::size_t unknown_rank, bool batches)
+      : batches_(batches) {
     for (const auto& input : open) shapes_.push_back(filled(input, usual, unknown_rank));
   }
   const std::vector<Dims>& shapes() const { return shapes_; }
@@ -45,10 +47,14 @@ class Proposal {
       if (dims[i] >= 0) continue;
       const bool side = std::find(sides.begin(), sides.end(), i) != sides.end();
       const bool channels = dims.size() == 4 && i == 1 && !side;
-      dims[i] = named(*input.port, i, i == 0 && !side ? 1 : side ? usual.side : channels ? 3 : usual.length);
+      const bool batch = (i == 0 && !side) || (i == 1 && has_inner_batch(input.port->shape));
+      dims[i] = named(*input.port, i, batch ? 1 : side ? usual.side : channels ? 3 : usual.length);
     }
     return dims;
   }
+
+  /// States of recurrent layers, [layers, batch, size], beside inputs that have their batch in front.
+  bool has_inner_batch(const Dims& d) const { return batches_ && d.size() == 3 && d[0] > 0 && d[2] > 0; }
 
   std::int64_t named(const Port& port, std::size_t i, std::int64_t size) {
     if (i >= port.dimension_names.size() || port.dimension_names[i].empty()) return size;
@@ -57,6 +63,7 @@ class Proposal {
 
   std::map<std::string, std::int64_t> names_;
   std::vector<Dims> shapes_;
+  const bool batches_;
 };
 
 /// Shapes of all values can be told from these.
@@ -96,15 +103,17 @@ std::vector<Dims> proposed_shapes(const std::vector<OpenInput>& open, const Load
     }
     if (out.size() == open.size()) return out;
   }
+  const auto has_batch = [](const Port& p) { return !p.shape.empty() && p.shape[0] < 0; };
+  const bool batches = model && std::any_of(model->inputs().begin(), model->inputs().end(), has_batch);
   constexpr std::size_t kRanks[] = {4, 2, 3, 1};
   const bool ranked = std::all_of(open.begin(), open.end(), [](const auto& input) { return input.ranked; });
   if (model && model->unsupported().empty())
     for (const auto rank : kRanks) {
       for (const auto& usual : kUsual)
-        if (Proposal p(open, usual, rank); fits(*model, open, p.shapes())) return p.shapes();
+        if (Proposal p(open, usual, rank, batches); fits(*model, open, p.shapes())) return p.shapes();
       if (ranked) break;
     }
-  return Proposal(open, kUsual[0], kRanks[0]).shapes();
+  return Proposal(open, kUsual[0], kRanks[0], batches).shapes();
 }
 
 void ask_for_sizes(const std::vector<OpenInput>& open, const LoadedModel* model, bool files) {

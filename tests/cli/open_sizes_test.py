@@ -94,6 +94,9 @@ class OpenSizes(unittest.TestCase):
         ranks = saved(self.path / "ranks.onnx", product, {"x": None}, {"w": np.ones((128, 2), np.float32)})
         words = self.asked("run", ranks)
         self.assertEqual(lamina("run", ranks, *words).returncode, 0)
+        # A state with its batch in the middle, beside an input with its batch in front.
+        state = saved(self.path / "state.onnx", [helper.make_node("Add", ["x", "h"], ["y"])], {"x": ["N", 16], "h": [2, None, 16]})
+        self.assertEqual(self.asked("run", state), ["--shape", "h=2,1,16"])
         odd = saved(self.path / "odd.onnx", [helper.make_node("Relu", ["in put's $HOME"], ["y"])], {"in put's $HOME": [1, "n"]})
         words = self.asked("run", odd)
         self.assertEqual(words, ["--shape", "in put's $HOME=1,128"])
