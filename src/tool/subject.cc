@@ -104,8 +104,10 @@ Options look(const BenchmarkOptions& o, Options options, const Steps& steps, Sub
   say_ports(steps, "Model outputs:", file.outputs());
   steps.step(5);
   const auto model = with_border(resized(file, o, steps), o);
-  if (const auto why = why_not_kept(o, options, model); !options.cache_dir.empty() && !why.empty())
-    steps.warn(fmt::format("{} has no effect: {}", o.typed("CACHE_DIR", "-cdir"), why));
+  if (const auto why = why_not_kept(o, options, model); !options.cache_dir.empty() && !why.empty()) {
+    const auto cdir = o.typed("CACHE_DIR", "CACHE_DIR");
+    steps.warn(fmt::format("{}CACHE_DIR has no effect: {}", cdir == "CACHE_DIR" ? "" : cdir + ": ", why));
+  }
   // What is not measured needs no data: sizes may stay open.
   if (o.only_compiles())
     l.groups.push_back({{}, std::max(o.inputs.batch, 1), ""});
