@@ -24,6 +24,8 @@ namespace {
 /// Fixes the instruction set for the process.
 void settle_isa(const std::string& most, const Logger& log) {
   if (most != kNativeIsa) limit_isa(most, limit_onednn);
+  if (const auto wanted = isa_named(most); wanted && *wanted > native_isa())
+    log.warning("max isa {}: this processor has {} at most, which is used", most, name_of(native_isa()));
   effective_isa();
   if (const auto note = onednn_isa_note(); !note.empty()) log.warning("{}", note);
 }

@@ -13,7 +13,6 @@
 #include "extension/conformance.h"
 #include "formats/formats.h"
 #include "rules/extension_rules.h"
-#include "saved/model.h"
 
 namespace lamina {
 namespace {
@@ -140,6 +139,7 @@ LoadedModel::LoadedModel(const LoadedModel& base, Graph graph)
       limits_(base.limits_),
       bounds_(base.bounds_),
       settable_(base.settable_),
+      compiled_for_(base.compiled_for_),
       derived_(true),
       loaded_(base.loaded()),
       rules_(base.rules_) {
@@ -188,6 +188,9 @@ void LoadedModel::read_compiled(const ModelSource& source, const ReadOptions& op
   has_weights_ = has_weights(*compiled_);
   const auto given = settings_of(options).extensions;
   loaded_ = read_model(*compiled_, *given);
+  compiled_for_ = about_model(*compiled_).planned;
+  std::erase_if(compiled_for_,
+                [&](const InputShapes& shapes) { return shapes.size() != loaded_.graph.inputs().size(); });
   for (const auto& library : given->all())
     if (const auto& used = loaded_.extensions->all();
         std::find(used.begin(), used.end(), library) == used.end())

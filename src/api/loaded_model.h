@@ -9,6 +9,7 @@
 #include "lamina/model.h"
 #include "rules/rules.h"
 #include "saved/container.h"
+#include "saved/model.h"
 
 namespace lamina {
 
@@ -27,6 +28,8 @@ class LoadedModel {
   const Loaded& described() const { return loaded_; }
   /// The file of a compiled model; null: a model of another format.
   const std::shared_ptr<const CompiledFile>& compiled() const { return compiled_; }
+  /// Shapes of the inputs that a compiled model has plans for; each list has one for every input.
+  const std::vector<InputShapes>& compiled_for() const { return compiled_for_; }
   /// The files that it was read from, and as what.
   struct Part {
     std::string role;
@@ -65,6 +68,7 @@ class LoadedModel {
   Strings settable_;
   std::vector<Part> parts_;
   std::shared_ptr<const CompiledFile> compiled_;
+  std::vector<InputShapes> compiled_for_;
   bool has_weights_ = true, derived_ = false;
   mutable Once checked_;
   Loaded loaded_;

@@ -52,7 +52,8 @@ std::string fact(const std::string& key, const Settings& s, const Topology& topo
   if (key == "DEVICE_ARCHITECTURE") return "intel64";
   if (key == "DEVICE_TYPE") return "INTEGRATED";
   if (key == "OPTIMIZATION_CAPABILITIES")
-    return multiplies_bf16(read_machine()) ? "FP32 BF16 BIN EXPORT_IMPORT" : "FP32 BIN EXPORT_IMPORT";
+    return multiplies_bf16(read_machine()) ? "FP32 BF16 INT8 BIN EXPORT_IMPORT"
+                                           : "FP32 INT8 BIN EXPORT_IMPORT";
   if (key == "RANGE_FOR_STREAMS") return fmt::format("1 {}", topology.cpus.size());
   if (key == "RANGE_FOR_ASYNC_INFER_REQUESTS") return "1 1 1";
   if (key == "OPTIMAL_NUMBER_OF_INFER_REQUESTS")

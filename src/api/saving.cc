@@ -70,6 +70,32 @@ std::vector<Kept> kept_plans(const Saving& saving, const Plans& own, int threads
   return out;
 }
 
+/// Adds the shapes of the graph's first inputs, which are the model's, unless they are there or not all
+/// known.
+void add_shapes(std::vector<InputShapes>& to, const Graph& plan, std::size_t inputs) {
+  if (plan.inputs().size() < inputs) return;
+  InputShapes shapes;
+  for (std::size_t i = 0; i < inputs; ++i) {
+    const auto& shape = plan.type(plan.inputs()[i]).shape;
+    if (!shape.known()) return;
+    shapes.push_back(shape.sizes());
+  }
+  if (std::find(to.begin(), to.end(), shapes) == to.end()) to.push_back(std::move(shapes));
+}
+
+/// The shapes of inputs that whole plans are for. `plans`: in the order of their keys. The key of a part that
+/// waits for shapes begins with that of the plan which it is a part of.
+std::vector<InputShapes> planned_shapes(const std::vector<PlanToSave>& plans, std::size_t inputs) {
+  std::vector<InputShapes> out;
+  const std::string* whole = nullptr;
+  for (const auto& plan : plans) {
+    if (whole && plan.key != *whole && plan.key.starts_with(*whole)) continue;
+    whole = &plan.key;
+    add_shapes(out, *plan.graph, inputs);
+  }
+  return out;
+}
+
 }  // namespace
 
 std::optional<Hash128> key_of(const LoadedModel& model, const Options& options, const HashMemo& memo) {
@@ -123,7 +149,7 @@ CompiledFileWriter file_of(const Saving& saving, const Program& program, bool wh
   made.variables = &program.variables();
   if (program.initial_values()) made.initial = &program.initial_values()->graph();
   CompiledFileWriter file;
-  write_model(file, saving.model->loaded(), whole);
+  write_model(file, saving.model->loaded(), whole, planned_shapes(plans, saving.model->inputs().size()));
   write_compiled(file, made, plans, packings, saving.before.get());
   return file;
 }

@@ -120,9 +120,27 @@ std::string clipped(std::string_view text, std::size_t most) {
          std::string(text.substr(text.size() - bytes_of_last(text, kept - head)));
 }
 
+namespace {
+
+/// Bytes of the path that a line begins with ("/a/b.onnx: ...", "--output /a/b: ..."), up to its colon; 0:
+/// there is none, or it is longer than paths are.
+std::size_t path_in_front(std::string_view line) {
+  constexpr std::size_t kLongestPath = 4096 + 64;  // and an option before it
+  const auto end = line.find(": ");
+  if (end == std::string_view::npos || end > kLongestPath) return 0;
+  const auto head = line.substr(0, end);
+  const bool path = head.find('/') != std::string_view::npos && head.find('"') == std::string_view::npos;
+  return path ? end : 0;
+}
+
+}  // namespace
+
+/// The path that a line begins with stays whole and does not count.
 std::string one_line(std::string_view text, std::size_t most) {
   auto line = printable(text);
   if (line.size() <= most || text_length(line) <= most) return line;
+  if (const auto path = path_in_front(line); path > 0)  // whole: a shortened one cannot be opened
+    return line.substr(0, path) + one_line(std::string_view(line).substr(path), most);
   for (const std::size_t word : {120, 80, 40})
     if (auto shorter = with_short_names(line, word); text_length(shorter) <= most) return shorter;
   return clipped(with_short_names(line, 40), most);

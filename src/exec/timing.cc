@@ -4,6 +4,7 @@
 #include <chrono>
 
 #include "base/cancellation.h"
+#include "base/thread_number.h"
 #include "base/threads.h"
 #include "base/ticks.h"
 
@@ -126,7 +127,15 @@ void StepTimes::run_timed(Bound& bound, Activity& stream, const F& after) {
   });
   const std::chrono::duration<double, std::micro> whole = Clock::now() - begun;
   if (before > first) tick_ = whole.count() / static_cast<double>(before - first);
-  for (auto& t : times_) t.microseconds *= tick_;
+  const auto thread = thread_number();
+  double at = 0;  // microseconds since the first step began
+  for (auto& t : times_) {
+    t.began =
+        begun + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double, std::micro>(at));
+    t.thread = thread;
+    t.microseconds *= tick_;
+    at += t.microseconds;
+  }
 }
 
 }  // namespace lamina

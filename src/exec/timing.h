@@ -1,5 +1,6 @@
 #pragma once
 /// How long steps take.
+#include <chrono>
 #include <span>
 
 #include "base/standstill.h"
@@ -13,6 +14,8 @@ struct StepTime {
   const PlanStep* step;
   double microseconds;
   double cpu_microseconds = 0;  ///< of the thread that runs the steps
+  std::chrono::steady_clock::time_point began = {};
+  int thread = 0;  ///< that ran the step, as thread_number() has it
 };
 
 /// Runs steps without timing them.

@@ -12,6 +12,19 @@
 
 namespace lamina {
 
+/// What is wrong with the bytes of a protocol buffer, in words that say what is found in the file.
+inline const char* words_of(const protozero::exception& e) {
+  if (dynamic_cast<const protozero::end_of_buffer_exception*>(&e)) return "it ends in the middle of a field";
+  if (dynamic_cast<const protozero::varint_too_long_exception*>(&e)) return "a number has more than 10 bytes";
+  if (dynamic_cast<const protozero::unknown_pbf_wire_type_exception*>(&e))
+    return "a field is of a kind that protocol buffers do not have";
+  if (dynamic_cast<const protozero::invalid_tag_exception*>(&e))
+    return "a field has a number that protocol buffers do not allow";
+  if (dynamic_cast<const protozero::invalid_length_exception*>(&e))
+    return "a list of numbers has a length that they do not fill";
+  return "its fields cannot be read";
+}
+
 class WireReader {
  public:
   WireReader(std::string_view bytes, std::string_view what) : pbf_(bytes.data(), bytes.size()), what_(what) {

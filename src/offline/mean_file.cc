@@ -8,6 +8,7 @@
 #include "base/limits.h"
 #include "base/mapped_file.h"
 #include "formats/caffe/blob.h"
+#include "formats/wire.h"
 #include "offline/faq.h"
 #include "offline/request.h"
 
@@ -34,7 +35,7 @@ Tensor read_mean_image(const std::string& path) {
       fail(ErrorCode::bad_file, "{} values are no image of {}", blob.count, to_string(blob.dims));
     return blob.tensor(dims, file).to_aligned();
   } catch (const protozero::exception& e) {
-    fail_faq(ErrorCode::bad_file, 10, "{}: cannot be read as a mean image: {}", path, e.what());
+    fail_faq(ErrorCode::bad_file, 10, "{}: cannot be read as a mean image: {}", path, words_of(e));
   } catch (const Error& e) {
     fail_faq(ErrorCode::bad_file, 10, "{}: cannot be read as a mean image: {}", path, e.what());
   }

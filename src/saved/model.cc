@@ -56,10 +56,13 @@ ByteReader reader_of(const CompiledFile& file) {
   return {file.section(*index), file.path() + ": section model"};
 }
 
-void write_about(CompiledFileWriter& file, const Graph& graph) {
+void write_about(CompiledFileWriter& file, const Graph& graph, const std::vector<InputShapes>& planned) {
   ByteWriter to;
   to.text(graph.name);
   to.text(inputs_of(graph));
+  to.list(planned, [&](const InputShapes& shapes) {
+    to.list(shapes, [&](const Dims& dims) { to.list(dims, [&](std::int64_t d) { to.put(d); }); });
+  });
   file.add(SectionKind::about, to.take());
 }
 
@@ -69,11 +72,18 @@ AboutModel about_model(const CompiledFile& file) {
   const auto index = file.find(SectionKind::about);
   if (!index) return {};
   ByteReader from(file.section(*index), file.path() + ": section about");
-  auto name = from.text();
-  return {std::move(name), from.text()};
+  AboutModel about{from.text(), from.text()};
+  about.planned = from.list([&] {
+    return from.list([&] {
+      const auto dims = from.list([&] { return from.get<std::int64_t>(); }, sizeof(std::int64_t));
+      return Dims(dims.begin(), dims.end());
+    });
+  });
+  return about;
 }
 
-void write_model(CompiledFileWriter& file, const Loaded& loaded, bool with_weights) {
+void write_model(CompiledFileWriter& file, const Loaded& loaded, bool with_weights,
+                 const std::vector<InputShapes>& planned) {
   ByteWriter to;
   TensorWriter tensors(file, SectionKind::constant);
   const auto large = with_weights ? TensorData::stored : TensorData::none;
@@ -96,7 +106,7 @@ void write_model(CompiledFileWriter& file, const Loaded& loaded, bool with_weigh
   });
   write_graph(to, loaded.graph, tensor);
   file.add(SectionKind::model, to.take());
-  write_about(file, loaded.graph);
+  write_about(file, loaded.graph, planned);
 }
 
 bool has_weights(const CompiledFile& file) { return reader_of(file).flag(); }

@@ -1,4 +1,5 @@
 /// The closing block of benchmark_app, and its table of layers.
+#include "base/terminal.h"
 #include "tool/counter_report.h"
 #include "tool/outcome.h"
 
@@ -38,7 +39,9 @@ void say_counters(const Outcome& r) {
   if (!r.o.pc && r.o.pcsort.empty()) return;
   for (std::size_t i = 0; i < r.counters.size(); ++i) {
     r.o.common.say("Performance counts for {}-th infer request:", i);
-    for (const auto& line : counter_lines(sorted_as(r.counters[i], r.o.pcsort))) r.o.common.say("{}", line);
+    // Whole names in a pipe or file: programs read them.
+    const auto lines = counter_lines(sorted_as(r.counters[i], r.o.pcsort), is_terminal(1));
+    for (const auto& line : lines) r.o.common.say("{}", line);
   }
 }
 

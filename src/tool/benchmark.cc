@@ -20,6 +20,16 @@
 #include "tool/verb_list.h"
 
 namespace lamina::tool {
+
+std::string BenchmarkOptions::typed(const std::string& own, const std::string& app_name) const {
+  for (const auto& text : written)
+    if (text.starts_with(own + " ")) {
+      const auto word = text.substr(own.size() + 1);
+      return word.substr(0, word.find('='));
+    }
+  return app ? app_name : own;
+}
+
 namespace {
 
 /// Whether the command line has the option of that name.
@@ -60,7 +70,8 @@ void take_config(BenchmarkOptions& o, const Given& given, const Steps& steps) {
   for (const auto& [key, value] : read_device_config(o.load_config, others))
     if (!idle.contains(find_option(key)->setting)) pairs.push_back(key + "=" + value);
   for (const auto& device : others)
-    steps.warn(fmt::format("-load_config: \"{}\" is not the CPU: its settings have no effect", device));
+    steps.warn(fmt::format("{}: \"{}\" is not the CPU: its settings have no effect",
+                           o.typed("--load-config", "-load_config"), device));
   for (const auto& pair : fields_as_pairs(o.common, given)) pairs.push_back(pair);
   o.common.set.insert(o.common.set.begin(), pairs.begin(), pairs.end());
 }
@@ -86,13 +97,17 @@ void complete(BenchmarkOptions& o, const Options& options, const Steps& steps) {
                     o.api == "sync" ? "LATENCY" : "THROUGHPUT"));
   }
   if (o.api == "sync" && o.requests > 1) {
-    steps.warn(fmt::format("-nireq {}: -api sync runs one request at a time, 1 is used", o.requests));
+    steps.warn(fmt::format("{} {}: {} sync runs one request at a time, 1 is used",
+                           o.typed("--requests", "-nireq"), o.requests, o.typed("--api", "-api")));
     o.requests = 1;
   }
   const bool reports = o.wants_reports();
-  if (o.json_stats && !reports) steps.warn("-json_stats has no effect without -report_type or -pcsort");
+  const auto without = fmt::format("has no effect without {} or {}", o.typed("--report-type", "-report_type"),
+                                   o.typed("--pcsort", "-pcsort"));
+  if (o.json_stats && !reports)
+    steps.warn(fmt::format("{} {}", o.typed("--json-stats", "-json_stats"), without));
   if (o.report_folder != "." && !reports)
-    steps.warn("-report_folder has no effect without -report_type or -pcsort");
+    steps.warn(fmt::format("{} {}", o.typed("--report-folder", "-report_folder"), without));
   if (o.top > 0 && o.app) steps.warn("--top has no effect with -m: -pcsort sorts");
   o.pc = o.pc || (o.top > 0 && !o.app);
 }
@@ -124,18 +139,20 @@ Traffic traffic_of(const BenchmarkOptions& o, const CompiledModel& compiled) {
 
 void check_words(const BenchmarkOptions& o) {
   if (o.runtime_graph == "-") throw UsageError("--runtime-graph -: wanted FILE.xml");
+  if (o.trace == "-") throw UsageError("--trace -: wanted FILE.json");
   if (!o.interactive) return;
-  if (o.pc || o.top > 0 || !o.runtime_graph.empty() || !o.common.json.empty() || o.requests > 0 ||
-      !o.api.empty() || !o.report_type.empty() || !o.pcsort.empty())
+  if (o.pc || o.top > 0 || !o.runtime_graph.empty() || !o.trace.empty() || !o.common.json.empty() ||
+      o.requests > 0 || !o.api.empty() || !o.report_type.empty() || !o.pcsort.empty())
     throw UsageError(
-        "--interactive: goes without --pc, --top, --runtime-graph, --json, --requests, --api and reports: "
+        "--interactive: goes without --pc, --top, --runtime-graph, --trace, --json, --requests, --api and "
+        "reports: "
         "lines on "
         "standard input say what to do");
 }
 
 /// What is found now is not found after the measurement. Pipes and devices are not touched.
 void check_targets(const BenchmarkOptions& o) {
-  std::vector<std::string> paths{o.runtime_graph, o.common.json};
+  std::vector<std::string> paths{o.runtime_graph, o.trace, o.common.json};
   if (o.wants_reports()) {
     make_report_folder(o);
     paths.push_back((std::filesystem::path(o.report_folder) / "benchmark_report").string());
@@ -166,7 +183,8 @@ Options prepare(BenchmarkOptions& o, const Given& given, const Steps& steps) {
   complete(o, options, steps);
   options = with_streams(o, std::move(options));
   options.log = steps.log(options.log);
-  options.profile = options.profile || o.pc || !o.runtime_graph.empty() || o.wants_counters();
+  options.profile =
+      options.profile || o.pc || !o.runtime_graph.empty() || !o.trace.empty() || o.wants_counters();
   if (!o.dump_config.empty()) write_device_config(o.dump_config, options);
   options.keep_weights = options.keep_weights || !o.runtime_graph.empty();  // it tells what rules did
   return options;
@@ -182,8 +200,8 @@ Course course_of(BenchmarkOptions& o, const Subject& l, const Traffic& t, const 
   if (o.inference_only.empty()) o.inference_only = l.groups.size() > 1 ? "false" : "true";
   if (o.counted && !t.sync && o.iterations % t.requests != 0) {
     const auto aligned = (o.iterations + t.requests - 1) / t.requests * t.requests;
-    steps.warn(fmt::format("-niter: {} iterations become {}, a multiple of {} requests", o.iterations,
-                           aligned, t.requests));
+    steps.warn(fmt::format("{}: {} iterations become {}, a multiple of {} requests",
+                           o.typed("--iterations", "-niter"), o.iterations, aligned, t.requests));
     o.iterations = aligned;
   }
   Course c;
@@ -211,29 +229,33 @@ std::string limits_of(const BenchmarkOptions& o, const Traffic& t) {
 /// -niter 0: the model is compiled, and that is all.
 int stop_here(const BenchmarkOptions& o, const Subject& l, const Steps& steps) {
   for (const auto& line : l.notes) steps.note(line);
-  if (o.pc || !o.runtime_graph.empty() || !o.report_type.empty() || !o.pcsort.empty())
-    steps.warn("-niter 0: nothing is measured, there is nothing to report");
+  if (o.pc || !o.runtime_graph.empty() || !o.trace.empty() || !o.report_type.empty() || !o.pcsort.empty())
+    steps.warn(fmt::format("{} 0: nothing is measured, there is nothing to report",
+                           o.typed("--iterations", "-niter")));
   if (!o.app) o.common.say("load        {:.1f} ms", l.load_ms);
-  steps.info("The model is compiled; -niter 0 measures nothing");
+  steps.info(fmt::format("The model is compiled; {} 0 measures nothing", o.typed("--iterations", "-niter")));
   write_json(o.common, {{"model", o.common.model}, {"load_ms", l.load_ms}, {"count", 0}});
   return 0;
 }
 
 /// Step 11.
-void tell_outcome(const Outcome& r, const Profile& profile, const Steps& steps) {
+void tell_outcome(const Outcome& r, const Profile& profile, const std::vector<RequestTrace>& traces,
+                  RequestTrace::Time begin, const Steps& steps) {
   const auto& o = r.o;
   steps.step(11);
   auto document = document_of(r);
   if (!o.app) print_figures(r, document);
   if (o.pc && !o.app)
     report_layers(o.common, profile, measure_limits(r.l.compiled->threads()), static_cast<std::size_t>(o.top),
-                  document);
+                  o.pcsort, document);
   Writings writings;
   if (!o.runtime_graph.empty())
     writings.attempt([&] {
       write_file(o.runtime_graph, runtime_graph(std::filesystem::path(o.common.model).stem().string(),
                                                 Inside::of(*r.l.compiled), profile));
     });
+  if (!o.trace.empty())
+    writings.attempt([&] { write_file(o.trace, trace_text(o.common.model, traces, begin)); });
   write_reports(r, steps, writings);
   if (o.app) say_counters(r);
   if (o.app) say_closing_block(r, steps);
@@ -263,15 +285,20 @@ int run_benchmark(BenchmarkOptions& o, const Given& given) {
   }
   Profile profile;
   auto* const into = (o.pc && !o.app) || !o.runtime_graph.empty() ? &profile : nullptr;
+  std::vector<RequestTrace> traces;
   Outcome r{o, l, traffic, {}, {}};
+  const auto begin = std::chrono::steady_clock::now();
   {
     Progress progress("measuring " + o.common.model, o.common);
-    r.latencies = measure(l, course, into, o.wants_counters() ? &r.counters : nullptr);
+    r.latencies = measure(l, course,
+                          {.profile = into,
+                           .counters = o.wants_counters() ? &r.counters : nullptr,
+                           .traces = o.trace.empty() ? nullptr : &traces});
   }
   if (interrupted())
     tell(fmt::format("lamina: interrupted: this is what {} run{} gave", r.latencies.ms.size(),
                      r.latencies.ms.size() == 1 ? "" : "s"));
-  tell_outcome(r, profile, steps);
+  tell_outcome(r, profile, traces, begin, steps);
   return interrupted() ? 128 + interrupted() : 0;
 }
 
@@ -286,6 +313,8 @@ void add_report_options(OptionSet& options, BenchmarkOptions& o) {
       "Write benchmark_sorted_report.csv: slowest first, in the model's order, or executed ones only");
   options.flag("--pcseq", o.pcseq, "Latencies of each data shape");
   options.number("--percentile", o.percentile, 1, 100, "P", "Of latencies, beside or in place of the median");
+  options.text("--trace", o.trace, "FILE.json",
+               "Write when each inference and each step of it ran, for Perfetto and chrome://tracing");
   options.text("--runtime-graph", o.runtime_graph, "FILE.xml",
                "Write what ran, with kernels and times, as an OpenVINO runtime graph that Netron opens");
   options.text("--dump-config", o.dump_config, "FILE.json", "Write the settings that were given");
@@ -337,7 +366,6 @@ void complete_written(BenchmarkOptions& o, const OptionSet& options) {
 
 Verb setup_benchmark(OptionSet& options) {
   auto o = std::make_shared<BenchmarkOptions>();
-  o->inputs.sizes_wanted = true;
   o->inputs.layouts_of_any = true;
   o->inputs.files_in_order = true;
   add_model(options, o->common);

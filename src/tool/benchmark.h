@@ -7,13 +7,14 @@
 #include "tool/inputs.h"
 #include "tool/layers.h"
 #include "tool/steps.h"
+#include "tool/trace.h"
 
 namespace lamina::tool {
 
 struct BenchmarkOptions {
   Common common;
   InputOptions inputs;
-  std::string hint, api, runtime_graph, streams;
+  std::string hint, api, runtime_graph, trace, streams;
   double seconds = 3;
   long iterations = 0;
   bool timed = false, counted = false;  ///< seconds, iterations: hold
@@ -30,6 +31,9 @@ struct BenchmarkOptions {
   double most_frames = 0;  ///< per second; 0: no limit
   int percentile = 50;
 
+  /// An option or setting as it was typed; where it was not, as the form of the command line calls it: `own`
+  /// is lamina's name, `app` benchmark_app's.
+  std::string typed(const std::string& own, const std::string& app) const;
   bool only_compiles() const { return counted && iterations == 0; }
   bool wants_reports() const { return !report_type.empty() || !pcsort.empty(); }
   bool wants_counters() const {
@@ -98,11 +102,16 @@ struct Course {
 
 using Counters = std::vector<LayerCounter>;
 
+/// What else is noted of each run that is measured; null: not wanted.
+struct Records {
+  Profile* profile = nullptr;
+  std::vector<Counters>* counters = nullptr;    ///< a table per request that ran
+  std::vector<RequestTrace>* traces = nullptr;  ///< one per request
+};
+
 /// One inference after another, or so many requests in flight, each started again when it has ended; to wait
-/// for a stream counts as theirs. The profile, when given, gets every run; `counters` one table per request
-/// that ran.
-Latencies measure(const Subject& l, const Course& course, Profile* profile = nullptr,
-                  std::vector<Counters>* counters = nullptr);
+/// for a stream counts as theirs.
+Latencies measure(const Subject& l, const Course& course, const Records& records = {});
 
 /// The warm protocol: one line of JSON for each line read.
 int interactive(const BenchmarkOptions& o, const Options& options);

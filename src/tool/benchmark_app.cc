@@ -117,24 +117,72 @@ class Translation {
   BenchmarkAppWords made() {
     for (at_ = 0; at_ < in_.size(); ++at_) {
       const auto* row = find(in_[at_]);
+      const auto* single = row ? row : find_by_own_name(in_[at_]);
+      pieces_.push_back({adds_up(single) ? nullptr : single, {}});
       if (row)
         take(*row);
       else
-        out_.words.push_back(in_[at_]);
+        take_own(single);
+    }
+    // Of an option that is given several times the last one holds, as gflags has it.
+    for (std::size_t i = 0; i < pieces_.size(); ++i) {
+      const auto again = [&](const Piece& p) { return p.row && p.row == pieces_[i].row; };
+      if (std::none_of(pieces_.begin() + static_cast<std::ptrdiff_t>(i) + 1, pieces_.end(), again))
+        out_.words.insert(out_.words.end(), pieces_[i].words.begin(), pieces_[i].words.end());
     }
     return std::move(out_);
   }
 
  private:
+  /// What one option of the command line becomes; `row`: null where several of that option add up.
+  struct Piece {
+    const Row* row;
+    std::vector<std::string> words;
+  };
+  std::vector<std::string>& words() { return pieces_.back().words; }
+
+  /// lamina's own name of an option that has one value: "--threads", "--threads=2".
+  static const Row* find_by_own_name(const std::string& word) {
+    const auto name = word.substr(0, word.find('='));
+    for (const auto& row : rows())
+      if ((row.meaning == Meaning::renamed || row.meaning == Meaning::of_cpu) && row.text == name &&
+          !is_list(row))
+        return &row;
+    return nullptr;
+  }
+
+  /// lamina's own option takes a value for each input.
+  static bool is_list(const Row& row) {
+    for (const auto* list : {"--shape", "--data-shape", "--layout", "--types", "--extensions",
+                             "--mean-values", "--scale-values", "--input"})
+      if (row.text == list) return true;
+    return false;
+  }
+
+  /// Files do everywhere, and lists in lamina's own form and spelling: "--shape a=1 --shape b=2".
+  bool adds_up(const Row* row) const {
+    if (!row || row->meaning == Meaning::files) return true;
+    return is_list(*row) && !has_model_ && in_[at_].starts_with(std::string(row->text));
+  }
+
+  /// A word that is not benchmark_app's; with the value behind it where it is lamina's name of such an
+  /// option.
+  void take_own(const Row* row) {
+    words().push_back(in_[at_]);
+    if (row && in_[at_].find('=') == std::string::npos && at_ + 1 < in_.size()) words().push_back(in_[++at_]);
+  }
+
   void take(const Row& row) {
     typed_ = in_[at_].substr(0, in_[at_].find('='));
     taken_.reset();
+    key_.clear();
     translate(row);
     // "--iterations -niter=10": for what reports say of the command line.
     const auto ours = row.meaning == Meaning::model ? std::string_view("model")
                       : row.text.starts_with("--")  ? row.text
+                      : !key_.empty()               ? std::string_view(key_)
                                                     : std::string_view("-");
-    out_.words.push_back(
+    words().push_back(
         fmt::format("--written={} {}{}{}", ours, typed_, taken_ ? "=" : "", taken_.value_or("")));
   }
 
@@ -142,15 +190,15 @@ class Translation {
     const std::string ours(row.text);
     switch (row.meaning) {
       case Meaning::flag:
-        if (flag()) out_.words.push_back(ours);
+        if (flag()) words().push_back(ours);
         return;
       case Meaning::boolean:
         return add(ours, flag() ? "true" : "false");
       case Meaning::device:
         return device(value());
       case Meaning::model:
-        out_.words.push_back(value());
-        out_.words.push_back("--as-benchmark-app");
+        words().push_back(value());
+        words().push_back("--as-benchmark-app");
         return;
       case Meaning::files:
         return all_files();
@@ -204,18 +252,19 @@ class Translation {
   }
 
   void add(const std::string& ours, const std::string& value) {
-    out_.words.push_back(ours);
-    out_.words.push_back(value);
+    words().push_back(ours);
+    words().push_back(value);
     out_.typed[ours] = typed_;
   }
 
   void set(const std::string& key, const std::string& value) {
-    out_.words.push_back("--set");
-    out_.words.push_back(key + "=" + value);
+    key_ = key;
+    words().push_back("--set");
+    words().push_back(key + "=" + value);
   }
 
   void idle(std::string_view why) {
-    out_.words.push_back(fmt::format("--idle={} has no effect: {}", typed_, why));
+    words().push_back(fmt::format("--idle={} has no effect: {}", typed_, why));
   }
 
   void device(const std::string& name) const {
@@ -307,7 +356,7 @@ class Translation {
       if (part.starts_with("CPU:"))
         own = part.substr(4);
       else
-        out_.words.push_back(
+        words().push_back(
             fmt::format("--idle={}: \"{}\" has no effect: it is not for the CPU", typed_, part));
     }
     if (own.empty()) throw UsageError(fmt::format("{} {}: says nothing of the CPU", typed_, text));
@@ -319,6 +368,8 @@ class Translation {
   std::size_t at_ = 0;
   std::string typed_;
   std::optional<std::string> taken_;  ///< the value of the option at hand
+  std::string key_;                   ///< that the option at hand sets
+  std::vector<Piece> pieces_;
   BenchmarkAppWords out_;
 };
 

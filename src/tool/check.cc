@@ -213,7 +213,7 @@ nlohmann::json report_extensions(const CheckOptions& o, std::size_t& faults) {
   if (o.common.extensions.empty()) return list;
   const Model model = open_model(o.common);
   std::vector<std::string> notes;
-  const auto inputs = gather_inputs(model.inputs(), o.inputs, o.common, notes);
+  const auto inputs = gather_inputs(model, o.inputs, o.common, notes);
   Progress progress("trying custom layers of " + o.common.model, o.common);
   list = report_trials(o, check_extensions(specialise(Inside::of(model).loaded().graph, inputs, {})), faults);
   o.common.say("{}: {} trials of custom layers, {} wrong", faults == 0 ? "clean" : "NOT clean", list.size(),

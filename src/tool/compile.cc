@@ -1,7 +1,9 @@
 /// lamina compile: a model and what was made of it in one file, ready to run.
+#include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "tool/asked_sizes.h"
 #include "tool/session.h"
 #include "tool/tune.h"
 #include "tool/verb_list.h"
@@ -9,15 +11,23 @@
 namespace lamina::tool {
 namespace {
 
-/// What --shape says; sizes of all inputs must be known then.
-void plan_shapes(const Common& c, const Model& model, const Compiled& compiled) {
+/// --shape leaves sizes open: nothing is planned for such a model before it runs.
+bool asks_for_open_sizes(const Common& c, const Model& model) {
+  std::vector<std::string> names;
+  for (const auto& p : model.inputs()) names.push_back(p.name);
+  const auto asked = shape_sizes(c.shape, names);
+  return std::any_of(asked.begin(), asked.end(), [](const auto& one) { return any_open(one.second); });
+}
+
+/// Shapes of all inputs to plan for: those of --shape, of the model, and 1 for batches that neither says.
+/// Throws UsageError where a size is not known.
+std::vector<Dims> shapes_to_plan(const Common& c, const Model& model) {
   InputOptions options;
-  options.only_shapes = options.sizes_wanted = true;
+  options.only_shapes = options.no_files = true;
   std::vector<std::string> notes;
   std::vector<Dims> shapes;
-  for (const auto& tensor : gather_inputs(model.inputs(), options, c, notes))
-    shapes.push_back(tensor.shape());
-  compiled.plan_for(shapes);
+  for (const auto& tensor : gather_inputs(model, options, c, notes)) shapes.push_back(tensor.shape());
+  return shapes;
 }
 
 int run(const Common& c, const std::string& output) {
@@ -27,21 +37,25 @@ int run(const Common& c, const std::string& output) {
   for (const auto& part : Inside::of(model).parts())
     if (std::error_code ignored; std::filesystem::equivalent(part.file->path(), output, ignored))
       throw UsageError(fmt::format("-o {}: is the model itself", output));
+  const bool open = asks_for_open_sizes(c, model);
+  if (open && c.tune) throw UsageError("--tune: measures, so --shape must give numbers for all sizes");
+  const auto shapes = open ? std::vector<Dims>() : shapes_to_plan(c, model);
   if (c.tune) {
     std::vector<std::string> notes;
-    options = tuned(c, model, std::move(options), gather_inputs(model.inputs(), {}, c, notes));
+    options = tuned(c, model, std::move(options), gather_inputs(model, {}, c, notes));
   }
   Progress progress("compiling " + c.model, c);
   options.progress = progress.callback();
   const CompiledModel compiled(model, options);
-  if (!c.shape.empty()) plan_shapes(c, model, Inside::of(compiled));
+  if (!open) Inside::of(compiled).plan_for(shapes);
   compiled.save(output);
   std::error_code error;
   const auto bytes = std::filesystem::file_size(output, error);
   const auto plans = Inside::of(compiled).program()->cache()->plans();
-  c.say("{}: {}, for {}{}", output, human_bytes(error ? 0 : static_cast<double>(bytes)),
+  c.say("{}: {}, for {}; {}", output, human_bytes(error ? 0 : static_cast<double>(bytes)),
         name_of(effective_isa()),
-        plans == 0 ? "; sizes of inputs are known when it runs (--shape plans for some)" : "");
+        open ? "planned for no sizes of inputs: the first run with each makes a plan"
+             : fmt::format("planned for {}", inputs_text(model.inputs(), shapes)));
   write_json(c, {{"model", c.model},
                  {"output", output},
                  {"bytes", error ? 0 : bytes},

@@ -42,10 +42,11 @@ std::string cell(const std::string& text, char separator) {
   return out;
 }
 
-/// Padded to so many characters; what is longer is cut, as benchmark_app does.
-std::string padded(const std::string& text, std::size_t width) {
+/// Padded to so many characters; `cut`: what is longer is cut, as benchmark_app does.
+std::string padded(const std::string& text, std::size_t width, bool cut) {
   auto shown = printable(text);
   auto length = text_length(shown);
+  if (length >= width && !cut) return shown + " ";
   if (length >= width) {
     std::size_t bytes = 0;
     for (length = 0; length < width - 5; ++length)
@@ -119,13 +120,13 @@ Counters mean_counters(const std::vector<Counters>& requests) {
   return out;
 }
 
-std::vector<std::string> counter_lines(const Counters& rows) {
+std::vector<std::string> counter_lines(const Counters& rows, bool cut) {
   std::vector<std::string> out;
   for (const auto& row : rows)
     out.push_back(
         fmt::format("{}{:<21}layerType: {}execType: {}realTime (ms): {:<10.3f}cpuTime (ms): {:<10.3f}",
-                    padded(row.name, 20), name_of(row.status), padded(row.type, 20), padded(row.kernel, 30),
-                    real_ms(row), cpu_ms(row)));
+                    padded(row.name, 20, cut), name_of(row.status), padded(row.type, 20, cut),
+                    padded(row.kernel, 30, cut), real_ms(row), cpu_ms(row)));
   const auto total = totals_of(rows);
   out.push_back(fmt::format("Total time:     {:.3f} milliseconds", total.real_ms));
   out.push_back(fmt::format("Total CPU time: {:.3f} milliseconds", total.cpu_ms));

@@ -13,8 +13,8 @@ Counters sorted_as(Counters rows, const std::string& order);
 /// Row by row the mean over the requests.
 Counters mean_counters(const std::vector<Counters>& requests);
 
-/// The table of -pc, lines without their ends.
-std::vector<std::string> counter_lines(const Counters& rows);
+/// The table of -pc, lines without their ends. `cut`: what is longer than its column is cut.
+std::vector<std::string> counter_lines(const Counters& rows, bool cut = true);
 
 /// The text of a report. `type`: "average" and "sorted" (one table), "detailed" (one per request).
 std::string counter_csv(const std::string& type, const std::vector<Counters>& tables);

@@ -1,5 +1,6 @@
 /// lamina explain: what became of each layer of the file, and why.
 #include <algorithm>
+#include <cctype>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -154,10 +155,49 @@ void print_detail(const Common& c, const Session& s, const Findings& all, const 
   for (const auto& e : f.history) c.say("    {}", printable(to_string(e)));
 }
 
-[[noreturn]] void no_such_layer(const Findings& all, const char* option, const std::string& name) {
-  std::vector<std::string> names;
-  for (const auto& f : all.fates) names.push_back(f.name);
+[[noreturn]] void no_such_layer(const std::vector<std::string>& names, const char* option,
+                                const std::string& name) {
   fail(ErrorCode::bad_input, "{}: there is no layer \"{}\"{}", option, name, did_you_mean(name, names));
+}
+
+/// Names of layers and values, those in bodies of control flow included.
+void add_names(std::vector<std::string>& layers, std::vector<std::string>& values, const Graph& g) {
+  for (const auto& source : g.sources) layers.push_back(source.name);
+  for (const auto id : g.order()) {
+    for (const auto v : g.node(id).outputs) values.push_back(g.value(v).name);
+    for (const auto& body : g.node(id).bodies) add_names(layers, values, body);
+  }
+}
+
+/// The name holds the other one, with no letter or digit next to it: "conv.bias" and "fused conv" hold
+/// "conv".
+bool has_word(const std::string& name, const std::string& known) {
+  const auto joins = [&](std::size_t at) {
+    return at < name.size() && std::isalnum(static_cast<unsigned char>(name[at]));
+  };
+  for (auto at = name.find(known); !known.empty() && at != std::string::npos; at = name.find(known, at + 1))
+    if ((at == 0 || !joins(at - 1)) && !joins(at + known.size())) return true;
+  return false;
+}
+
+/// Refuses what no node of a plan can be called, before anything is planned: nodes of plans are called after
+/// layers or values of the file.
+void require_possible(const Graph& g, const char* option, const std::string& name) {
+  std::vector<std::string> layers, values;
+  add_names(layers, values, g);
+  for (std::uint32_t v = 0; v < g.value_slots(); ++v) values.push_back(g.value({v}).name);
+  const auto part = [&](const std::string& known) { return has_word(name, known); };
+  if (std::any_of(layers.begin(), layers.end(), part) || std::any_of(values.begin(), values.end(), part))
+    return;
+  no_such_layer(layers, option, name);
+}
+
+/// Wrong names of --node and --why.
+void check_names(const ExplainOptions& o, const Model& model) {
+  const auto& loaded = Inside::of(model);
+  if (!o.why.empty()) rule_named(o.why[0], loaded.rules());
+  if (!o.node.empty()) require_possible(loaded.described().graph, "--node", o.node);
+  if (!o.why.empty()) require_possible(loaded.described().graph, "--why", o.why[1]);
 }
 
 /// Layers of that name; else those in the node of the plan that has it.
@@ -169,8 +209,10 @@ std::vector<const Fate*> named(const Findings& all, const char* option, const st
   for (const auto& f : all.fates)
     for (const auto& n : f.nodes)
       if (n.chief && n.plan->graph.label(n.node) == name) out.push_back(&f);
-  if (out.empty()) no_such_layer(all, option, name);
-  return out;
+  if (!out.empty()) return out;
+  std::vector<std::string> names;
+  for (const auto& f : all.fates) names.push_back(f.name);
+  no_such_layer(names, option, name);
 }
 
 int why(const ExplainOptions& o, const Session& s, const Findings& all) {
@@ -352,7 +394,8 @@ int run(ExplainOptions o) {
   options.keep_weights = true;  // what was chosen and why is not in the files of compiled models
   auto inputs = o.inputs;
   inputs.only_shapes = o.no_run && !o.common.tune;
-  Session s(o.common, inputs, options, machine ? &*machine : nullptr);
+  Session s(o.common, inputs, options, machine ? &*machine : nullptr,
+            [&](const Model& model) { check_names(o, model); });
   if (!o.no_run) o.common.note(s.notes);
   const auto all = find(o, s);
   if (!o.report.empty()) report_rewriting(o.report, o.common, s);

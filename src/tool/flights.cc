@@ -34,6 +34,7 @@ struct Flight {
   std::size_t group = 0;
   bool filled = false;
   Profile profile = {};
+  RequestTrace trace = RequestTrace(0);
   std::exception_ptr error = {};
   Clock::time_point began = {};
 
@@ -97,11 +98,12 @@ class Pace {
 /// All requests of a measurement.
 class Flights {
  public:
-  Flights(const Subject& l, const Course& course, bool profiled)
-      : l_(l), course_(course), profiled_(profiled), pace_(l, course) {
+  Flights(const Subject& l, const Course& course, const Records& records)
+      : l_(l), course_(course), profiled_(records.profile), traced_(records.traces), pace_(l, course) {
     for (std::size_t i = 0; i < course.requests; ++i) {
       flights_.push_back(std::make_unique<Flight>(Flight{l.compiled->create_request()}));
       flights_.back()->ms.resize(l.groups.size());
+      flights_.back()->trace = RequestTrace(kMostTracedSteps / course.requests);
       flights_.back()->fill(l, i, false);
       if (course.warm && !interrupted()) flights_.back()->request.run();
       flights_.back()->filled = !course.copies;
@@ -140,7 +142,7 @@ class Flights {
     return pace_.seconds();
   }
 
-  void collect(Latencies& out, Profile* profile, std::vector<Counters>* counters) {
+  void collect(Latencies& out, const Records& records) {
     out.groups.resize(l_.groups.size());
     for (auto& f : flights_) {
       if (f->error) std::rethrow_exception(f->error);
@@ -150,8 +152,9 @@ class Flights {
         out.ms.insert(out.ms.end(), f->ms[g].begin(), f->ms[g].end());
         runs += f->ms[g].size();
       }
-      if (profile) profile->add(f->profile);
-      if (counters && (runs > 0 || course_.warm)) counters->push_back(f->request.counters());
+      if (records.profile) records.profile->add(f->profile);
+      if (records.counters && (runs > 0 || course_.warm)) records.counters->push_back(f->request.counters());
+      if (records.traces) records.traces->push_back(std::move(f->trace));
     }
     std::sort(out.ms.begin(), out.ms.end());
     for (auto& g : out.groups) std::sort(g.begin(), g.end());
@@ -204,6 +207,7 @@ class Flights {
   void took(Flight& f, Clock::time_point now) {
     f.ms[f.group].push_back(milliseconds(f.began, now));
     if (profiled_) f.profile.add(f.request, 1e3 * f.ms[f.group].back());
+    if (traced_) f.trace.add(f.request, f.began, now);
   }
 
   void land(Flight& f, std::exception_ptr error) {
@@ -240,7 +244,7 @@ class Flights {
 
   const Subject& l_;
   const Course& course_;
-  const bool profiled_;
+  const bool profiled_, traced_;
   Pace pace_;
   std::mutex mutex_;
   std::condition_variable arrived_;
@@ -250,16 +254,16 @@ class Flights {
 
 }  // namespace
 
-Latencies measure(const Subject& l, const Course& course, Profile* profile, std::vector<Counters>* counters) {
-  Flights flights(l, course, profile != nullptr);
+Latencies measure(const Subject& l, const Course& course, const Records& records) {
+  Flights flights(l, course, records);
   Latencies out;
   out.seconds = course.sync ? flights.one_by_one() : flights.at_once();
   Latencies probe;
-  flights.collect(probe, nullptr, nullptr);
+  flights.collect(probe, {});
   if (probe.ms.empty()) out.seconds = flights.only_one();
-  flights.collect(out, profile, counters);
+  flights.collect(out, records);
   // Taking the profile costs time between the runs that is not theirs.
-  if (profile && course.sync && course.most_frames == 0 && !course.copies)
+  if (records.profile && course.sync && course.most_frames == 0 && !course.copies)
     out.seconds = 1e-3 * std::accumulate(out.ms.begin(), out.ms.end(), 0.0);
   // The time that an inference may take for itself is there behind the last, too.
   if (course.most_frames > 0) {

@@ -49,8 +49,9 @@ void describe(Picture& p, const GraphOptions& o, const LoadedModel& model, const
 
 std::vector<Picture> original(const GraphOptions& o, const LoadedModel& model) {
   const auto graph = with_shapes(model.loaded().graph, o.common);
-  std::vector<Picture> out{picture_of(graph)};
-  describe(out[0], o, model, fmt::format("original, {}", count_of(graph.node_count(), "node")));
+  std::vector<Picture> out{picture_of_file(graph, graph.sources)};
+  const auto layers = out[0].nodes.size() - graph.inputs().size() - graph.results().size();
+  describe(out[0], o, model, fmt::format("original, {}", count_of(layers, "node")));
   return out;
 }
 
@@ -66,7 +67,7 @@ std::vector<Picture> optimized(const GraphOptions& o, const LoadedModel& model) 
   const auto& optimized = rewritten.model.graph;
   std::map<NodeId, std::size_t> before, after;
   std::vector<Picture> out;
-  if (o.compare) out.push_back(picture_of(original, &before));
+  if (o.compare) out.push_back(picture_of_file(original, original.sources, &before));
   out.push_back(picture_of(optimized, &after));
   const auto was = original.node_count(), is = optimized.node_count();
   if (!o.compare) {

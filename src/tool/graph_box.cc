@@ -117,6 +117,13 @@ std::string Box::frame(double x, double y) const {
     out += fmt::format(R"(<path d="M{} {}v-{}a5 5 0 0 1 5 -5h{}a5 5 0 0 1 5 5v{}z" fill="{}"/>)", number(x),
                        number(y + kHeader), number(kHeader - 5), number(box_width_ - 10), number(kHeader - 5),
                        colour);
+  if (node_.heat > 0 && node_.form != Form::pill) {  // its time, beside that of the slowest
+    constexpr double kBar = 3;
+    const double inset = node_.form == Form::box ? 2 : box_height_ / 2;
+    const double length = std::max(0.5, (box_width_ - 2 * inset) * std::min(node_.heat, 1.0));
+    out += fmt::format(R"(<path class="b" d="M{} {}h{}v{}h-{}z" fill="#b3350b"/>)", number(x + inset),
+                       number(y + box_height_ - kBar - 1), number(length), number(kBar), number(length));
+  }
   return out;
 }
 

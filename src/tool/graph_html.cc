@@ -1,4 +1,6 @@
 /// Pictures as one HTML file: the SVG, with zoom, search and a panel.
+#include <algorithm>
+
 #include "tool/graph_draw.h"
 #include "tool/text.h"
 
@@ -22,6 +24,12 @@ html,body{margin:0;height:100%;overflow:hidden;background:#ffffff;font:13px Helv
 #panel{right:10px;bottom:10px;max-width:460px;max-height:45%;overflow:auto;padding:10px 12px;white-space:pre-wrap;overflow-wrap:anywhere;
  font:12px/1.45 ui-monospace,Menlo,Consolas,"DejaVu Sans Mono",monospace}
 #label{max-width:560px;padding:4px 8px;pointer-events:none;white-space:pre-wrap;overflow-wrap:anywhere}
+#top{left:10px;top:10px;position:absolute;width:330px;padding:8px 12px;border:1px solid #c9ced4;border-radius:6px;background:#ffffffee;box-shadow:0 1px 6px #0003}
+#top summary{cursor:pointer;font-weight:bold}
+#top div{position:relative;margin-top:3px;padding:2px 6px;cursor:pointer;white-space:nowrap;overflow:hidden;text-overflow:ellipsis}
+#top div:hover{background:#e8f0fb}
+#top b{position:absolute;left:0;top:0;bottom:0;background:#e0660c33}
+#top i{float:right;margin-left:8px;color:#6a727b;font-style:normal}
 #map{left:10px;bottom:10px;overflow:hidden;cursor:crosshair}
 #map canvas{display:block}
 #map div{position:absolute;box-sizing:border-box;border:1.5px solid #e0004d;background:#e0004d14;pointer-events:none}
@@ -249,12 +257,41 @@ window.addEventListener('keydown', e => {
   const step = {ArrowUp: [0, 80], ArrowDown: [0, -80], ArrowLeft: [80, 0], ArrowRight: [-80, 0]}[e.key];
   if (step) { x += step[0]; y += step[1]; show(); }
 });
+for (const row of document.querySelectorAll('#top div'))
+  row.onclick = () => { const g = document.getElementById(row.dataset.n); choose(g); centre(g); };
 document.getElementById('in').onclick = () => zoom(1.25, view.clientWidth / 2, view.clientHeight / 2);
 document.getElementById('out').onclick = () => zoom(0.8, view.clientWidth / 2, view.clientHeight / 2);
 document.getElementById('fit').onclick = fit;
 begin();
 paint();
 )";
+
+}  // namespace
+
+namespace {
+
+/// The slowest nodes, each with a bar of its time beside that of the slowest one; empty without times.
+std::string top_ten(const std::vector<Picture>& pictures) {
+  constexpr std::size_t kTen = 10;
+  std::string out;
+  for (std::size_t i = 0; i < pictures.size(); ++i) {
+    const auto& nodes = pictures[i].nodes;
+    std::vector<std::size_t> timed;
+    for (std::size_t n = 0; n < nodes.size(); ++n)
+      if (nodes[n].heat > 0) timed.push_back(n);
+    std::stable_sort(timed.begin(), timed.end(),
+                     [&](auto a, auto b) { return nodes[a].heat > nodes[b].heat; });
+    timed.resize(std::min(timed.size(), kTen));
+    for (const auto n : timed)
+      out += fmt::format(
+          "<div data-n=\"{}{}\" title=\"{}\"><b style=\"width:{:.1f}%\"></b><i>{}</i>{}</div>\n",
+          static_cast<char>('n' + i), n, escape_xml(nodes[n].title), 100 * std::min(nodes[n].heat, 1.0),
+          escape_xml(nodes[n].corner), escape_xml(nodes[n].name.empty() ? nodes[n].title : nodes[n].name));
+  }
+  return out.empty()
+             ? ""
+             : fmt::format("<details id=\"top\" open><summary>Slowest steps</summary>\n{}</details>\n", out);
+}
 
 }  // namespace
 
@@ -270,8 +307,8 @@ std::string to_html(const std::vector<Picture>& pictures, const DrawOptions& opt
       "aria-label=\"search\"><button id=\"in\">+</button><button id=\"out\">&#8722;</button>"
       "<button id=\"fit\">fit</button></div>\n<div id=\"list\"></div>\n"
       "<div id=\"map\"><canvas></canvas><div></div></div>\n<pre id=\"panel\"></pre>\n"
-      "<div id=\"label\"></div>\n<script>{}</script>\n</body>\n</html>\n",
-      escape_xml(pictures[0].title), kPage, svg, kScript);
+      "<div id=\"label\"></div>\n{}<script>{}</script>\n</body>\n</html>\n",
+      escape_xml(pictures[0].title), kPage, svg, top_ten(pictures), kScript);
 }
 
 }  // namespace lamina::tool

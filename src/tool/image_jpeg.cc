@@ -31,17 +31,46 @@ struct JpegErrors {
 
 JpegErrors& errors_of(j_common_ptr info) { return *reinterpret_cast<JpegErrors*>(info->err); }
 
+/// What libjpeg found wrong, in words about the file.
+const char* words_of(int code) {
+  switch (code) {
+    case JERR_OUT_OF_MEMORY:
+      return "no memory for the picture";
+    case JERR_INPUT_EMPTY:
+    case JERR_INPUT_EOF:
+    case JWRN_JPEG_EOF:
+    case JWRN_HIT_MARKER:
+      return "the file is cut off";
+    case JERR_NO_SOI:
+      return "it does not begin as JPEG files do";
+    case JERR_NO_IMAGE:
+    case JERR_SOF_NO_SOS:
+      return "there is no picture in it";
+    case JERR_IMAGE_TOO_BIG:
+      return "the picture is wider or higher than 65500";
+    case JERR_SOF_UNSUPPORTED:
+    case JERR_ARITH_NOTIMPL:
+    case JERR_BAD_PRECISION:
+    case JERR_CONVERSION_NOTIMPL:
+      return "a kind of JPEG that is not read (lossless, 12 bits, CMYK and others)";
+    default:
+      return "the file is damaged";
+  }
+}
+
+void keep_text(char (&to)[JMSG_LENGTH_MAX], const char* text) { std::snprintf(to, sizeof to, "%s", text); }
+
 void prepare(JpegErrors& errors) {
   jpeg_std_error(&errors.base);
   errors.base.error_exit = [](j_common_ptr info) {
     auto& e = errors_of(info);
-    e.base.format_message(info, e.text);
+    keep_text(e.text, words_of(e.base.msg_code));
     e.no_memory = e.base.msg_code == JERR_OUT_OF_MEMORY;
     std::longjmp(e.jump, 1);
   };
   errors.base.emit_message = [](j_common_ptr info, int level) {
     auto& e = errors_of(info);
-    if (level < 0 && e.base.num_warnings++ == 0) e.base.format_message(info, e.warning);
+    if (level < 0 && e.base.num_warnings++ == 0) keep_text(e.warning, words_of(e.base.msg_code));
   };
 }
 

@@ -32,6 +32,18 @@ void read_bytes(png_structp png, png_bytep to, std::size_t count) {
   std::longjmp(file->jump, 1);
 }
 
+/// What libpng found wrong, in words about the file.
+const char* words_of(std::string_view text) {
+  const auto has = [&](std::string_view word) { return text.find(word) != std::string_view::npos; };
+  if (has("cut off") || has("Not enough") || has("Too little") || has("too short") || has("Truncated"))
+    return "the file is cut off";
+  if (has("CRC") || has("data check")) return "the file is damaged: a checksum does not fit";
+  if (has("Not a PNG")) return "it does not begin as PNG files do";
+  if (has("IHDR") || has("limit"))
+    return "its header is damaged, or the picture is wider or higher than 65535";
+  return "the file is damaged";
+}
+
 struct PngResult {
   png_uint_32 width = 0, height = 0;
   int depth = 0, colour = 0, orientation = 1;
@@ -88,7 +100,8 @@ Image read_png(const std::string& path, std::span<const std::byte> bytes) {
   PngResult png;
   if (!decode(file, path, png)) {
     const bool no_memory = lower_case(file.text).find("memory") != std::string::npos;
-    fail(no_memory ? ErrorCode::out_of_memory : ErrorCode::bad_file, "{}: PNG: {}", path, file.text);
+    fail(no_memory ? ErrorCode::out_of_memory : ErrorCode::bad_file, "{}: PNG: {}", path,
+         no_memory ? "no memory for the picture" : words_of(file.text));
   }
   Image out;
   out.width = static_cast<int>(png.width), out.height = static_cast<int>(png.height);

@@ -10,6 +10,7 @@
 #include "tool/asked_sizes.h"
 #include "tool/layouts.h"
 #include "tool/named_lists.h"
+#include "tool/wanted_sizes.h"
 
 namespace lamina::tool {
 namespace {
@@ -43,18 +44,19 @@ std::map<std::string, std::vector<Dims>> data_shapes(const BenchmarkOptions& o,
 
 class Grouping {
  public:
-  Grouping(const BenchmarkOptions& o, const std::vector<Port>& ports, const Steps& steps)
+  Grouping(const BenchmarkOptions& o, const Model& model, const Steps& steps)
       : o_(o),
-        ports_(ports),
+        ports_(model.inputs()),
         steps_(steps),
-        data_(data_shapes(o, ports)),
-        shapes_(asked_sizes(o, ports)),
+        data_(data_shapes(o, ports_)),
+        shapes_(asked_sizes(o, ports_)),
         options_(o.inputs) {
-    options_.batch_axes = Layouts(o.inputs.picture.layout, ports).batch_axes();
+    options_.model = &Inside::of(model);
+    options_.batch_axes = Layouts(o.inputs.picture.layout, ports_).batch_axes();
     drop_idle_data();
     for (const auto* names : {&o.image_info, &o.made_up})
       for (const auto& name : *names)
-        if (name != "*") input_named("-i " + name, name, ports);
+        if (name != "*") input_named("-i " + name, name, ports_);
   }
 
   std::vector<InputGroup> made(std::vector<std::string>& notes) {
@@ -89,8 +91,8 @@ class Grouping {
                                                 : p.ranked && std::none_of(p.shape.begin(), p.shape.end(),
                                                                            [](auto d) { return d < 0; });
       if (!fixed) continue;
-      steps_.warn(
-          fmt::format("-data_shape has no effect on input \"{}\": its shape is fixed already", p.name));
+      steps_.warn(fmt::format("{} has no effect on input \"{}\": its shape is fixed already",
+                              o_.typed("--data-shape", "-data_shape"), p.name));
       data_.erase(data);
     }
   }
@@ -146,15 +148,24 @@ class Grouping {
     }
   }
 
+  /// A compiled model says it, where nothing else is said.
+  bool as_compiled() const {
+    return options_.model->compiled_for().size() == 1 && o_.inputs.batch == 0 && shapes_.empty() &&
+           data_.empty() && o_.inputs.input.empty() && o_.inputs.inputs.empty();
+  }
+
   /// lamina's own form finds more by itself: batches of 1, sizes of the same name.
   void check_known(const Port& p, const Dims* dims) const {
     const auto shape = shapes_.find(p.name);
     const bool asked = shape != shapes_.end() && any_open(shape->second);
-    if ((!o_.app && !asked) || has_file(p) || p.value.valid()) return;
+    if ((!o_.app && !asked) || has_file(p) || p.value.valid() || as_compiled()) return;
     const auto batch = options_.batch > 0 ? batch_axis(options_, p.name) : std::string::npos;
     bool open = !dims;
     for (std::size_t i = 0; dims && i < dims->size(); ++i) open |= (*dims)[i] < 0 && i != batch;
-    if (open) fail(ErrorCode::bad_input, "input \"{}\" is dynamic: give -data_shape", p.name);
+    if (!open) return;
+    const auto shape_like = proposed_shapes({{&p, dims ? *dims : Dims(), dims != nullptr}}, options_.model);
+    fail(ErrorCode::bad_input, "input \"{}\" is dynamic: give {} {}[{}]", p.name,
+         o_.app ? "-data_shape" : "--data-shape", p.name, fmt::join(shape_like[0], ","));
   }
 
   std::int64_t batch_of(const std::vector<Tensor>& inputs, std::vector<std::string>& notes) const;
@@ -241,9 +252,9 @@ void Grouping::fill_image_info(std::vector<Tensor>& inputs, std::vector<std::str
 
 }  // namespace
 
-std::vector<InputGroup> gather_groups(const BenchmarkOptions& o, const std::vector<Port>& ports,
-                                      const Steps& steps, std::vector<std::string>& notes) {
-  return Grouping(o, ports, steps).made(notes);
+std::vector<InputGroup> gather_groups(const BenchmarkOptions& o, const Model& model, const Steps& steps,
+                                      std::vector<std::string>& notes) {
+  return Grouping(o, model, steps).made(notes);
 }
 
 }  // namespace lamina::tool

@@ -7,6 +7,7 @@
 #include <optional>
 #include <set>
 
+#include "api/inside.h"
 #include "base/error.h"
 #include "base/mapped_file.h"
 #include "base/npz.h"
@@ -15,6 +16,7 @@
 #include "base/shape_only.h"
 #include "ops/eval.h"
 #include "tool/named_lists.h"
+#include "tool/wanted_sizes.h"
 
 namespace lamina::tool {
 
@@ -270,21 +272,23 @@ Tensor seeded_values(ElementType type, const Dims& shape, std::uint64_t seed) {
   return t;
 }
 
-Tensor made_up(const Port& port, const AskedShapes& shapes, const NamedSizes& sizes, const InputOptions& o,
-               std::size_t index, std::vector<std::string>& notes) {
-  if (!port.ranked && !asked_shape(port, shapes))
-    fail(ErrorCode::bad_input, "input \"{}\" has no known rank: give it a file, or --shape {}=...", port.name,
-         port.name);
-  auto shape = shape_of(port, shapes);
-  for (std::size_t i = 0; i < shape.size(); ++i)
-    if (shape[i] < 0) shape[i] = sizes.of(port, i);
-  if (o.sizes_wanted && std::any_of(shape.begin(), shape.end(), [](auto d) { return d < 0; }))
-    throw UsageError(
-        fmt::format("input \"{}\" is {}: measured with what sizes? --shape {}=... or a file says it",
-                    port.name, to_string(port), port.name));
-  shape = with_ones(shape);
-  notes.push_back(fmt::format("input \"{}\": seeded random values, {}[{}]", port.name, name_of(port.type),
-                              fmt::join(shape, ",")));
+/// Of an input that is made up: its sizes as far as anything says them.
+OpenInput sizes_to_make(const Port& port, const AskedShapes& shapes, const NamedSizes& sizes) {
+  OpenInput out{.port = &port, .shape = shape_of(port, shapes)};
+  out.ranked = port.ranked || asked_shape(port, shapes);
+  for (std::size_t i = 0; i < out.shape.size(); ++i)
+    if (out.shape[i] < 0) out.shape[i] = sizes.of(port, i);
+  return out;
+}
+
+bool is_open(const OpenInput& input) {
+  return !input.ranked || std::any_of(input.shape.begin(), input.shape.end(), [](auto d) { return d < 0; });
+}
+
+Tensor made_up(const Port& port, const Dims& shape, const InputOptions& o, std::size_t index,
+               bool as_compiled, std::vector<std::string>& notes) {
+  notes.push_back(fmt::format("input \"{}\": seeded random values, {}[{}]{}", port.name, name_of(port.type),
+                              fmt::join(shape, ","), as_compiled ? ", which it was compiled for" : ""));
   if (o.only_shapes) return shape_only(port.type, shape);
   return seeded_values(port.type, shape, o.seed + 1000 * (index + 1));
 }
@@ -388,7 +392,54 @@ std::vector<Tensor> given_inputs(const std::vector<Port>& ports, const InputOpti
   return tensors;
 }
 
+bool has_open_sizes(const Port& port) {
+  return !port.ranked || std::any_of(port.shape.begin(), port.shape.end(), [](auto d) { return d < 0; });
+}
+
+/// What a compiled model was compiled for, where the command line says nothing of sizes and there is one
+/// choice.
+AskedShapes as_compiled(const std::vector<Port>& ports, const InputOptions& o, const AskedShapes& asked,
+                        const std::vector<Tensor>& given) {
+  const bool said = !asked.empty() || o.batch > 0 ||
+                    std::any_of(given.begin(), given.end(), [](const Tensor& t) { return t.valid(); });
+  AskedShapes out;
+  if (said || !o.model || o.model->compiled_for().size() != 1) return out;
+  const auto& shapes = o.model->compiled_for()[0];
+  for (std::size_t i = 0; i < std::min(shapes.size(), ports.size()); ++i)
+    if (has_open_sizes(ports[i])) out.emplace_back(ports[i].name, shapes[i]);
+  return out;
+}
+
+/// Inputs that have no tensor yet, with seeded random values.
+void make_up(const std::vector<Port>& ports, const InputOptions& o, const AskedShapes& shapes,
+             const AskedShapes& compiled, std::vector<Tensor>& tensors, std::vector<std::string>& notes) {
+  NamedSizes sizes(ports, o);
+  for (std::size_t i = 0; i < ports.size(); ++i)
+    if (tensors[i].valid() || asked_shape(ports[i], shapes))
+      sizes.learn(ports[i], tensors[i].valid() ? tensors[i].shape() : *asked_shape(ports[i], shapes));
+  std::vector<OpenInput> open;
+  std::vector<std::pair<std::size_t, Dims>> missing;
+  for (std::size_t i = 0; i < ports.size(); ++i) {
+    if (tensors[i].valid()) continue;
+    auto one = sizes_to_make(ports[i], shapes, sizes);
+    if (is_open(one))
+      open.push_back(std::move(one));
+    else
+      missing.emplace_back(i, std::move(one.shape));
+  }
+  if (!open.empty()) ask_for_sizes(open, o.model, !o.no_files);
+  for (const auto& [i, shape] : missing)
+    tensors[i] = made_up(ports[i], shape, o, i, asked_shape(ports[i], compiled) != nullptr, notes);
+}
+
 }  // namespace
+
+std::string inputs_text(const std::vector<Port>& ports, const std::vector<Dims>& shapes) {
+  std::string out;
+  for (std::size_t i = 0; i < shapes.size(); ++i)
+    out += fmt::format("{}{}[{}]", i == 0 ? "" : ", ", ports[i].name, fmt::join(shapes[i], ","));
+  return out;
+}
 
 std::size_t batch_axis(const InputOptions& o, const std::string& input) {
   const auto it = o.batch_axes.find(input);
@@ -399,29 +450,29 @@ std::vector<Tensor> gather_inputs(const std::vector<Port>& ports, const InputOpt
                                   std::vector<std::string>& notes) {
   if (o.batch > 0) set_batch(shapes, ports, o, notes);
   auto tensors = given_inputs(ports, o, shapes, notes);
-  NamedSizes sizes(ports, o);
-  for (std::size_t i = 0; i < ports.size(); ++i)
-    if (tensors[i].valid() || asked_shape(ports[i], shapes))
-      sizes.learn(ports[i], tensors[i].valid() ? tensors[i].shape() : *asked_shape(ports[i], shapes));
+  const auto compiled = as_compiled(ports, o, shapes, tensors);
+  shapes.insert(shapes.end(), compiled.begin(), compiled.end());
   for (std::size_t i = 0; i < ports.size(); ++i) {
     if (!tensors[i].valid() && ports[i].value.valid() && !asked_shape(ports[i], shapes))
       tensors[i] = ports[i].value;
     if (!tensors[i].valid() && o.only_given)
       fail(ErrorCode::bad_input, "no file for input \"{}\", wanted {}", ports[i].name, to_string(ports[i]));
-    if (!tensors[i].valid()) tensors[i] = made_up(ports[i], shapes, sizes, o, i, notes);
+  }
+  make_up(ports, o, shapes, compiled, tensors, notes);
+  for (std::size_t i = 0; i < ports.size(); ++i)
     if (const auto* asked = asked_shape(ports[i], shapes); asked && !fits(tensors[i].shape(), *asked))
       fail(ErrorCode::bad_input, "input \"{}\": its file has shape [{}], --shape says [{}]", ports[i].name,
            fmt::join(tensors[i].shape(), ","), fmt::join(*asked, ","));
-  }
   for (auto& note : notes) note = printable(note);
   return tensors;
 }
 
-std::vector<Tensor> gather_inputs(const std::vector<Port>& ports, const InputOptions& o, const Common& common,
+std::vector<Tensor> gather_inputs(const Model& model, InputOptions o, const Common& common,
                                   std::vector<std::string>& notes) {
+  o.model = &Inside::of(model);
   std::vector<std::string> names;
-  for (const auto& p : ports) names.push_back(p.name);
-  return gather_inputs(ports, o, common.shapes(names), notes);
+  for (const auto& p : model.inputs()) names.push_back(p.name);
+  return gather_inputs(model.inputs(), o, common.shapes(names), notes);
 }
 
 }  // namespace lamina::tool

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "api/loaded_model.h"
 #include "tool/common.h"
 #include "tool/image_tensor.h"
 
@@ -22,7 +23,9 @@ struct InputOptions {
   bool spare_files = false;     ///< more files than an input takes are left out, which is said
   bool files_in_order = false;  ///< files without a name go to the inputs in turn, an .npz by its names
   bool only_given = false;      ///< an input that no file has is an error
-  bool sizes_wanted = false;    ///< unknown sizes of inputs that are made up are errors, batches are 1
+  bool no_files = false;        ///< the verb takes no files of inputs
+  /// The model of the inputs: what it was compiled for says sizes that nothing else says. Null: not known.
+  const LoadedModel* model = nullptr;
 };
 void add_input_options(OptionSet& options, InputOptions& o);
 void add_picture_options(OptionSet& options, PictureOptions& p);  ///< the same does
@@ -31,12 +34,17 @@ void add_picture_options(OptionSet& options, PictureOptions& p);  ///< the same 
 using AskedShapes = std::vector<std::pair<std::string, Dims>>;
 
 /// One tensor per input of the model. `notes`: what was made up, and what was done to pictures, a sentence
-/// each.
+/// each. Sizes of inputs without a file: those of `shapes`; where that says nothing, those that a compiled
+/// model was compiled for; else those of dimensions with the same name, and 1 for batches. Throws UsageError
+/// that proposes sizes where one is still not known.
 std::vector<Tensor> gather_inputs(const std::vector<Port>& ports, const InputOptions& options,
                                   AskedShapes shapes, std::vector<std::string>& notes);
-/// With the shapes of --shape.
-std::vector<Tensor> gather_inputs(const std::vector<Port>& ports, const InputOptions& options,
-                                  const Common& common, std::vector<std::string>& notes);
+/// The same for a model that was read, with the shapes of --shape.
+std::vector<Tensor> gather_inputs(const Model& model, InputOptions options, const Common& common,
+                                  std::vector<std::string>& notes);
+
+/// "x[1,3,224,224], y[1]"
+std::string inputs_text(const std::vector<Port>& ports, const std::vector<Dims>& shapes);
 
 /// Where the batch of the input is; beyond its dimensions where it has none.
 std::size_t batch_axis(const InputOptions& options, const std::string& input);

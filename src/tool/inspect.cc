@@ -6,6 +6,7 @@
 #include "api/inside.h"
 #include "base/error.h"
 #include "ops/unused_inputs.h"
+#include "tool/inputs.h"
 #include "tool/session.h"
 #include "tool/totals.h"
 #include "tool/verb_list.h"
@@ -45,6 +46,8 @@ int run(const Common& c) {
   for (const auto& p : ports.inputs)
     c.say("input   {}  {}{}", p.name, to_string(p), p.value.valid() ? "  (has a value until it is set)" : "");
   for (const auto& p : ports.outputs) c.say("output  {}  {}", p.name, to_string(p));
+  for (const auto& shapes : Inside::of(model).compiled_for())
+    c.say("compiled for  {}", inputs_text(model.inputs(), shapes));
   for (const auto& p : model.variables()) c.say("variable  {}  {}", p.name, to_string(p));
   std::vector<std::pair<std::string, std::size_t>> sorted(t.operators.begin(), t.operators.end());
   std::stable_sort(sorted.begin(), sorted.end(),
@@ -70,6 +73,7 @@ int run(const Common& c) {
                    {"inputs", ports_json(ports.inputs)},
                    {"outputs", ports_json(ports.outputs)},
                    {"variables", ports_json(model.variables())},
+                   {"compiled_for", Inside::of(model).compiled_for()},
                    {"operators", t.operators},
                    {"parameters", t.parameters},
                    {"parameter_bytes", t.parameter_bytes},

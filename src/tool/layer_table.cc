@@ -121,7 +121,7 @@ void report_machine(const Common& c, const MachineLimits& limits, nlohmann::json
 }  // namespace
 
 void report_layers(const Common& c, const Profile& profile, const MachineLimits& limits, std::size_t top,
-                   nlohmann::json& document) {
+                   const std::string& order, nlohmann::json& document) {
   const auto rows = rows_of(profile);
   double layers = 0;
   NodeWork all;
@@ -144,15 +144,18 @@ void report_layers(const Common& c, const Profile& profile, const MachineLimits&
   std::vector<const LayerRow*> shown;
   for (const auto& r : rows) shown.push_back(&r);
   double others = 0;
-  if (top > 0 && top < shown.size()) {
+  std::size_t hidden = 0;
+  if (order == "simple_sort") std::erase_if(shown, [](const auto* r) { return r->microseconds <= 0; });
+  if (order == "sort" || order == "simple_sort" || (top > 0 && top < shown.size()))
     std::stable_sort(shown.begin(), shown.end(),
                      [](const auto* a, const auto* b) { return a->microseconds > b->microseconds; });
+  if (top > 0 && top < shown.size()) {
     for (auto i = top; i < shown.size(); ++i) others += shown[i]->microseconds;
+    hidden = shown.size() - top;
     shown.resize(top);
   }
   for (const auto* r : shown) table.row(*r);
-  if (shown.size() < rows.size())
-    table.line(kOthers, fmt::format("{} more", rows.size() - shown.size()), "", "", others, {}, "");
+  if (hidden > 0) table.line(kOthers, fmt::format("{} more", hidden), "", "", others, {}, "");
   table.line(kOverhead, "", "", "", overhead, {}, "");
   table.line(fmt::format("total, mean of {} run{}", profile.runs(), profile.runs() == 1 ? "" : "s"), "", "",
              "", profile.whole(), all, "");

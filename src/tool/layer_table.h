@@ -10,6 +10,6 @@ namespace lamina::tool {
 /// time, rates and share of the machine's limit; a row for what is between the steps, so that rows add up to
 /// the whole; then totals by kernel. The document gets "layers", "kernels", "machine".
 void report_layers(const Common& common, const Profile& profile, const MachineLimits& limits, std::size_t top,
-                   nlohmann::json& document);
+                   const std::string& order, nlohmann::json& document);
 
 }  // namespace lamina::tool

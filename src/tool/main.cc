@@ -23,6 +23,9 @@ namespace {
 using namespace lamina;
 using namespace lamina::tool;
 
+/// Characters: a line to paste is in some, and a hostile command line in others.
+constexpr std::size_t kLongestUsageError = 4000;
+
 int report(const CLI::App& app, const CLI::ParseError& e, const CommandWords& command) {
   if (e.get_exit_code() == 0) return app.exit(e);  // --help, --version
   tell("lamina: " + command.as_typed(explain_usage(app, e, command.words)));
@@ -94,7 +97,7 @@ int run(int argc, char** argv) {
   } catch (const CLI::ParseError& e) {
     return report(app, e, command);
   } catch (const UsageError& e) {
-    tell(fmt::format("lamina: {}", one_line(command.as_typed(e.what()))));
+    tell(fmt::format("lamina: {}", one_line(command.as_typed(e.what()), kLongestUsageError)));
     return 2;
   } catch (const Error& e) {
     if (e.code() == ErrorCode::out_of_memory) return no_memory(e.what());
@@ -103,7 +106,8 @@ int run(int argc, char** argv) {
       return 128 + interrupted();
     }
     const auto status = status_of(e);
-    tell(fmt::format("lamina: {}", status == 2 ? one_line(command.as_typed(e.what())) : e.what()));
+    tell(fmt::format("lamina: {}",
+                     status == 2 ? one_line(command.as_typed(e.what()), kLongestUsageError) : e.what()));
     return status;
   } catch (const std::bad_alloc&) {
     return no_memory("out of memory");

@@ -56,10 +56,17 @@ struct Picture {
 std::string short_type(const TensorType& type);
 std::string short_dims(const Shape& shape);
 
-/// The node as it stands in its graph: operator, name, attributes, stages, tooltip, bodies.
-PictureNode picture_of(const Graph& graph, NodeId id);
+/// The node as it stands in its graph: operator, name, attributes, stages, tooltip, bodies. `file`: layers of
+/// the file, as which nodes of bodies are drawn; null: as they are in the graph.
+PictureNode picture_of(const Graph& graph, NodeId id, const std::vector<Source>* file = nullptr);
 /// Constants are left out. `nodes`, when given: which node of the picture each node of the graph is.
 Picture picture_of(const Graph& graph, std::map<NodeId, std::size_t>* nodes = nullptr);
+/// The same as the file has it, by its operators and names: a node for each layer of it.
+Picture picture_of_file(const Graph& graph, const std::vector<Source>& file,
+                        std::map<NodeId, std::size_t>* nodes = nullptr);
+/// A picture of the graph with its nodes put together to layers of the file; `nodes` is brought along.
+Picture as_in_file(const Picture& picture, const Graph& graph, const std::vector<Source>& file,
+                   std::map<NodeId, std::size_t>& nodes);
 
 /// Colours two pictures so that what became one node has one colour and one number: nodes of `after` are
 /// numbered, those of `before` get the number of the node that stands for them now. What is gone fades; the

@@ -193,7 +193,7 @@ std::size_t all_nodes(const Graph& g) {
   return sum;
 }
 
-void add_bodies(PictureNode& p, const Node& n) {
+void add_bodies(PictureNode& p, const Node& n, const std::vector<Source>* file) {
   if (!n.op.has(Trait::control_flow)) return;
   for (std::size_t b = epilogue(n) ? 1 : 0; b < n.bodies.size(); ++b) {
     const auto what = n.op.is<If>() ? (b == 0 ? "then" : "else") : epilogue(n) ? "first" : "body";
@@ -202,7 +202,7 @@ void add_bodies(PictureNode& p, const Node& n) {
       p.lines.push_back(fmt::format("{}: {} nodes, not drawn", what, count));
       continue;
     }
-    p.bodies.push_back(picture_of(n.bodies[b]));
+    p.bodies.push_back(file ? picture_of_file(n.bodies[b], *file) : picture_of(n.bodies[b]));
     p.bodies.back().title = fmt::format("{}: {} node{}", what, count, count == 1 ? "" : "s");
   }
 }
@@ -215,7 +215,7 @@ bool is_small(const TensorType& t) {
 /// Nodes for inputs, operators and results, and which output each value is.
 class Maker {
  public:
-  explicit Maker(const Graph& g) : g_(g) {}
+  explicit Maker(const Graph& g, const std::vector<Source>* file = nullptr) : g_(g), file_(file) {}
 
   Picture make(std::map<NodeId, std::size_t>* index) {
     p_.title = g_.name;
@@ -227,7 +227,7 @@ class Maker {
     for (const auto id : g_.order()) {
       const auto at = p_.nodes.size();
       if (index) (*index)[id] = at;
-      p_.nodes.push_back(picture_of(g_, id));
+      p_.nodes.push_back(picture_of(g_, id, file_));
       const auto& n = g_.node(id);
       for (std::size_t o = 0; o < n.outputs.size(); ++o) made_[n.outputs[o]] = {at, o};
       for (const auto v : n.inputs)
@@ -257,6 +257,7 @@ class Maker {
   }
 
   const Graph& g_;
+  const std::vector<Source>* file_;
   Picture p_;
   std::map<ValueId, std::pair<std::size_t, std::size_t>> made_;
 };
@@ -276,7 +277,7 @@ std::string short_type(const TensorType& type) {
   return fmt::format("{}{}{}", name_of(type.element), dims.empty() ? "" : " ", dims);
 }
 
-PictureNode picture_of(const Graph& g, NodeId id) {
+PictureNode picture_of(const Graph& g, NodeId id, const std::vector<Source>* file) {
   const auto& n = g.node(id);
   PictureNode p;
   p.hue = n.op.family();
@@ -286,11 +287,20 @@ PictureNode picture_of(const Graph& g, NodeId id) {
   p.stages = stages_of(g, n);
   p.tooltip = tooltip_of(g, id, p.stages);
   for (const auto v : n.outputs) p.ports.push_back(short_type(g.type(v)));
-  add_bodies(p, n);
+  add_bodies(p, n, file);
   return p;
 }
 
 Picture picture_of(const Graph& g, std::map<NodeId, std::size_t>* nodes) { return Maker(g).make(nodes); }
+
+Picture picture_of_file(const Graph& g, const std::vector<Source>& file,
+                        std::map<NodeId, std::size_t>* nodes) {
+  std::map<NodeId, std::size_t> index;
+  const auto as_read = Maker(g, &file).make(&index);
+  auto out = as_in_file(as_read, g, file, index);
+  if (nodes) *nodes = std::move(index);
+  return out;
+}
 
 void match(PictureOf before, PictureOf after, const Ledger& ledger) {
   std::map<SourceId, int> group;
@@ -310,7 +320,8 @@ void match(PictureOf before, PictureOf after, const Ledger& ledger) {
     for (const auto s : before.graph.node(id).sources)
       for (const auto& e : ledger.about(before.graph.sources.at(s.index).name))
         if (e.kind != LedgerEntry::Kind::refused && std::ranges::find(e.ids, s) != e.ids.end())
-          p.tooltip += "\n" + to_string(e);
+          if (const auto line = "\n" + to_string(e); p.tooltip.find(line) == std::string::npos)
+            p.tooltip += line;
   }
 }
 

@@ -49,7 +49,11 @@ Tensor rows_of(const Tensor& t, std::int64_t begin, std::int64_t count) {
 class Files {
  public:
   Files(const SampleOptions& options, const std::vector<Port>& ports, const Common& common)
-      : o_(options), ports_(ports), common_(common) {}
+      : o_(options), ports_(ports) {
+    std::vector<std::string> names;
+    for (const auto& p : ports) names.push_back(p.name);
+    shapes_ = common.shapes(names);
+  }
 
   /// One sample after the other; the notes of the first file are those of all.
   std::vector<std::string> list() {
@@ -138,7 +142,7 @@ class Files {
         options.input = {ports_[0].name + "=" + path};
       else
         fail(ErrorCode::bad_input, "one array for a model of {} inputs, wanted .npz files", ports_.size());
-      return gather_inputs(ports_, options, common_, notes);
+      return gather_inputs(ports_, options, shapes_, notes);
     } catch (const Error& e) {
       const std::string_view text = e.what();
       throw Error(e.code(), text.starts_with(path) ? std::string(text) : fmt::format("{}: {}", path, text));
@@ -147,7 +151,7 @@ class Files {
 
   const SampleOptions o_;
   const std::vector<Port>& ports_;
-  const Common& common_;
+  AskedShapes shapes_;
   std::vector<Sample> samples_;
   std::string last_path_;
   std::vector<Tensor> last_;

@@ -32,9 +32,13 @@ Model open_model(const Common& common) {
 }
 
 Session::Session(const Common& common, const InputOptions& input_options, Options options,
-                 const Machine* machine)
-    : model(open_model(common)),
-      inputs(gather_inputs(model.inputs(), input_options, common, notes)),
+                 const Machine* machine, const Look& look)
+    : model([&] {
+        auto opened = open_model(common);
+        if (look) look(opened);
+        return opened;
+      }()),
+      inputs(gather_inputs(model, input_options, common, notes)),
       compiled([&] {
         if (common.tune) options = tuned(common, model, std::move(options), inputs);
         Progress progress("compiling " + common.model, common);

@@ -1,5 +1,7 @@
 #pragma once
 /// A model read, compiled and ready, as most verbs need it.
+#include <functional>
+
 #include "api/inside.h"
 #include "tool/inputs.h"
 
@@ -15,9 +17,11 @@ Model read_model(const Common& common);
 Model open_model(const Common& common);
 
 struct Session {
-  /// `machine`: another one to plan for, or null.
-  Session(const Common& common, const InputOptions& inputs, Options options,
-          const Machine* machine = nullptr);
+  /// `machine`: another one to plan for, or null. `look`: called with the model once it is read, before it is
+  /// compiled, where it is given; what it throws ends the work.
+  using Look = std::function<void(const Model&)>;
+  Session(const Common& common, const InputOptions& inputs, Options options, const Machine* machine = nullptr,
+          const Look& look = {});
 
   Model model;
   std::vector<std::string> notes;  ///< inputs that were made up

@@ -73,7 +73,8 @@ std::string why_not_kept(const BenchmarkOptions& o, const Options& options, cons
   if (Inside::of(model).derived())
     return "a model that other shapes, element types, means or scales change is not kept";
   if (Inside::of(model).compiled()) return "the model is compiled already";
-  if (!o.runtime_graph.empty()) return "--runtime-graph tells what is not kept";
+  if (!o.runtime_graph.empty())
+    return o.typed("--runtime-graph", "-exec_graph_path") + " tells what is not kept there";
   return options.keep_weights ? "KEEP_WEIGHTS keeps what is not kept there" : "";
 }
 
@@ -103,13 +104,15 @@ Options look(const BenchmarkOptions& o, Options options, const Steps& steps, Sub
   say_ports(steps, "Model outputs:", file.outputs());
   steps.step(5);
   const auto model = with_border(resized(file, o, steps), o);
-  if (const auto why = why_not_kept(o, options, model); !options.cache_dir.empty() && !why.empty())
-    steps.warn(fmt::format("CACHE_DIR has no effect: {}", why));
+  if (const auto why = why_not_kept(o, options, model); !options.cache_dir.empty() && !why.empty()) {
+    const auto cdir = o.typed("CACHE_DIR", "CACHE_DIR");
+    steps.warn(fmt::format("{}CACHE_DIR has no effect: {}", cdir == "CACHE_DIR" ? "" : cdir + ": ", why));
+  }
   // What is not measured needs no data: sizes may stay open.
   if (o.only_compiles())
     l.groups.push_back({{}, std::max(o.inputs.batch, 1), ""});
   else
-    l.groups = gather_groups(o, model.inputs(), steps, l.notes);
+    l.groups = gather_groups(o, model, steps, l.notes);
   steps.info(fmt::format("Model batch size: {}", l.groups[0].batch));
   steps.step(6);
   say_ports(steps, "Model inputs:", model.inputs(), &layouts, l.groups.data());

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "base/terminal.h"
+
 namespace lamina::tool {
 namespace {
 
@@ -107,7 +109,8 @@ std::string shortened(std::string_view text, std::size_t length) {
 }
 
 std::string padded(std::string_view text, std::size_t length) {
-  auto out = shortened(text, length);
+  static const bool cuts = is_terminal(1);
+  auto out = cuts ? shortened(text, length) : std::string(text);
   out.append(length - std::min(length, text_length(out)), ' ');
   return out;
 }

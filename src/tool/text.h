@@ -18,7 +18,8 @@ std::string shell_word(const std::string& word);
 
 /// At most `length` characters: the beginning and the end are kept, "conv…weight"; ends of paths say most.
 std::string shortened(std::string_view text, std::size_t length);
-/// Shortened and filled with spaces to that length.
+/// A cell of a table on standard output, filled with spaces to that length. What is longer is shortened on a
+/// terminal, where lines would break; in a pipe or file it stays whole.
 std::string padded(std::string_view text, std::size_t length);
 
 /// Width in a common sans-serif font of that size; wide enough for all of them.

@@ -103,7 +103,9 @@ int run(const VersionOptions& o) {
     const auto& family = this_machine().processor;
     c.say("family       {}{}", family.empty() ? "not known" : family,
           this_machine().rates_known ? "" : ": kernels are estimated with the rates of Sapphire Rapids");
-    c.say("instructions {} ({})", j["isa"].get<std::string>(), j["features"].get<std::string>());
+    const auto features = j["features"].get<std::string>();
+    c.say("instructions {}{}", j["isa"].get<std::string>(),
+          features.empty() ? "" : fmt::format(" ({})", features));
     c.say("threads      {} of {} processors (affinity mask and container limits)", usable,
           std::thread::hardware_concurrency());
     c.say("memory       {}", human_bytes(total_memory()));

@@ -70,6 +70,18 @@ TEST(OneLine, errors_inside_errors_stay_short) {
   EXPECT_LE(text_length(text), 300u);
 }
 
+TEST(OneLine, the_path_in_front_is_whole) {
+  std::string path;
+  for (int i = 0; i < 10; ++i) path += "/folder " + std::string(90, 'f');
+  const auto line = one_line(path + "/m.onnx: damaged: " + std::string(5000, 'x'));
+  EXPECT_TRUE(line.starts_with(path + "/m.onnx: ")) << line;
+  EXPECT_LE(text_length(line), path.size() + 320);
+  EXPECT_TRUE(one_line("--output " + path + ": wanted a file").starts_with("--output " + path + ": "));
+  // What is no path is none, however it begins.
+  EXPECT_LE(text_length(one_line("node \"" + path + "\": " + path)), 300u);
+  EXPECT_LE(text_length(one_line(std::string(5000, '/') + ": x")), 300u);
+}
+
 TEST(OneLine, messages_of_the_log) {
   std::string line;
   Logger([&](LogLevel, std::string_view text) { line = text; }).warning("a\n{}", std::string(1000, 'x'));

@@ -387,5 +387,61 @@ class Configuration(Base):
             self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
 
 
+class Repeated(Base):
+    """Of an option that is given several times the last one holds, as gflags has it."""
+
+    def test_the_last_one_holds(self) -> None:
+        self.assertEqual(self.count("-nireq", "1", "-niter", "5", "-niter=9"), 9)
+        self.assertEqual(self.count("-nireq", "1", "-niter", "5", "--number_iterations", "7"), 7)
+        self.assertEqual(self.count("-niter", "5", "-nireq", "3", "-nireq", "1", "-t", "9", "-t", "0"), 5)
+        self.assertEqual(self.count("-nireq", "1", "-niter", "5", "--iterations", "6"), 6)
+        done = self.benchmark("-m", DYNAMIC, "-m", SMALL, "-niter", "1", "-nireq", "1")
+        self.assertIn("Input3", done.stdout)
+        self.assertIn("1 streams", self.benchmark("-m", SMALL, "-niter", "2", "-nstreams", "2", "-nstreams", "CPU:1", "-hint", "latency", "-hint", "none", "-api", "async").stdout)
+
+    def test_shapes_and_lists(self) -> None:
+        done = self.benchmark("-m", DYNAMIC, "-niter", "1", "-nireq", "1", "-shape", "[1,1,8,8]", "-shape", "[1,1,16,24]")
+        self.assertIn("[1,1,16,24]", done.stdout)
+        self.assertNotIn("[1,1,8,8]", done.stdout)
+
+    def test_cache_folders(self) -> None:
+        one, two = self.folder / "one", self.folder / "two"
+        self.lines("-niter", "1", "-cdir", one, "-cdir", two)
+        self.assertFalse(one.exists())
+        self.assertTrue(two.exists())
+
+    def test_flags(self) -> None:
+        self.assertFalse((self.folder / "benchmark_report.json").exists())
+        self.lines("-niter", "1", "-report_type", "no_counters", "-json_stats", "-json_stats=false", "-report_folder", self.folder)
+        self.assertTrue((self.folder / "benchmark_report.csv").exists())
+
+    def test_files_add_up(self) -> None:
+        for i in range(2):
+            np.save(self.folder / f"{i}.npy", np.zeros((1, 1, 28, 28), np.float32))
+        self.assertEqual(self.count("-i", self.folder / "0.npy", "-i", self.folder / "1.npy", "-niter", "2", "-nireq", "1"), 2)
+
+    def test_own_lists_add_up(self) -> None:
+        done = self.benchmark(DYNAMIC, "--iterations", "1", "--iterations", "2", "--shape", "[1,1,8,8]")
+        self.assertIn("2 runs", done.stdout)
+
+
+class Typed(Base):
+    """Warnings call options as they were typed."""
+
+    def test_cache_and_runtime_graph(self) -> None:
+        said = self.warnings("-niter", "1", "-cdir", self.folder / "c", "-exec_graph_path", self.folder / "g.xml")
+        self.assertIn("-cdir: CACHE_DIR has no effect: -exec_graph_path tells what is not kept there", said)
+        done = self.benchmark(SMALL, "--iterations", "1", "--set", f"CACHE_DIR={self.folder / 'c'}", "--runtime-graph", self.folder / "g.xml")
+        self.assertIn("CACHE_DIR has no effect: --runtime-graph tells", done.stderr)
+
+    def test_requests(self) -> None:
+        self.assertIn("--requests 4: -api sync runs", self.benchmark(SMALL, "--iterations", "1", "--requests", "4", "-api", "sync").stderr)
+        self.assertIn("-nireq 4: -api sync runs", self.warnings("-niter", "1", "-nireq", "4", "-api", "sync"))
+
+    def test_reports(self) -> None:
+        self.assertIn("--json-stats has no effect without --report-type or --pcsort", self.benchmark(SMALL, "--iterations", "1", "--json-stats").stderr)
+        self.assertIn("-json_stats has no effect without -report_type or -pcsort", self.warnings("-niter", "1", "-json_stats"))
+
+
 if __name__ == "__main__":
     unittest.main()

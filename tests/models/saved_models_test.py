@@ -17,6 +17,14 @@ def run(*words: object) -> subprocess.CompletedProcess[str]:
     return subprocess.run([TOOL, *map(str, words)], check=False, capture_output=True, text=True, timeout=300)
 
 
+def sizes_of(inputs: pathlib.Path, model: pathlib.Path) -> list[str]:
+    """--shape for inputs whose sizes the model leaves open, as the file has them."""
+    ports = json.loads(run("inspect", model, "--json", "-").stdout)["inputs"]
+    with np.load(inputs) as arrays:
+        given = {port["name"]: arrays[port["name"] if port["name"] in arrays else f"in{i}"].shape for i, port in enumerate(ports)}
+    return [word for port in ports if "?" in port["text"] or any(d < 0 for d in port["shape"]) for word in ("--shape", f"{port['name']}={','.join(map(str, given[port['name']]))}")]
+
+
 @unittest.skipUnless(MODELS.is_dir(), "no ../shared/models")
 class SavedModels(unittest.TestCase):
     def setUp(self) -> None:
@@ -46,7 +54,7 @@ class SavedModels(unittest.TestCase):
             if not inputs or run("inspect", model, "--quiet").returncode != 0:
                 continue
             file = self.path / "m.lamina"
-            done = run("compile", model, "-o", file, "--threads", 2)
+            done = run("compile", model, "-o", file, "--threads", 2, *sizes_of(inputs[0], model))
             if "unsupported" in done.stderr or "is not supported" in done.stderr:
                 continue
             self.assertEqual(done.returncode, 0, f"{model}: {done.stderr}")

@@ -50,7 +50,7 @@ Weights::Weights(const std::shared_ptr<const MappedFile>& file) : file_(file) {
     }
   } catch (const protozero::exception& e) {
     fail_reading(FileProblem::caffe_weights, "{}: is no caffemodel or is damaged ({})", file->path(),
-                 e.what());
+                 words_of(e));
   } catch (const Error& e) {
     throw ReadError(e, fmt::format("{}: {}", file->path(), e.what()), FileProblem::caffe_weights);
   }

@@ -23,6 +23,36 @@ XmlFile::XmlFile(std::shared_ptr<const MappedFile> file) : file_(std::move(file)
   check_depth();
 }
 
+namespace {
+
+const char* words_of(pugi::xml_parse_status status) {
+  switch (status) {
+    case pugi::status_no_document_element:
+      return "it has no element";
+    case pugi::status_end_element_mismatch:
+      return "an element is closed by another name than it was opened by";
+    case pugi::status_bad_end_element:
+      return "the end of an element is not complete";
+    case pugi::status_bad_start_element:
+    case pugi::status_unrecognized_tag:
+      return "the beginning of an element is not complete or has no name";
+    case pugi::status_bad_attribute:
+      return "an attribute is not of the form name=\"value\"";
+    case pugi::status_bad_comment:
+      return "a comment has no end";
+    case pugi::status_bad_cdata:
+      return "a CDATA section has no end";
+    case pugi::status_bad_pi:
+      return "a processing instruction has no end";
+    case pugi::status_bad_doctype:
+      return "a DOCTYPE has no end";
+    default:
+      return "text stands where an element was expected";
+  }
+}
+
+}  // namespace
+
 void XmlFile::parse() {
   note_parsed(8 * file_->size());  // about what a document takes
   const unsigned flags = pugi::parse_default | pugi::parse_doctype;
@@ -30,9 +60,8 @@ void XmlFile::parse() {
   if (result.status == pugi::status_out_of_memory)
     lamina::fail(ErrorCode::out_of_memory, "{}: no memory for {} bytes of XML", path(), file_->size());
   if (!result) {
-    std::string what = result.description();
-    std::transform(what.begin(), what.begin() + 1, what.begin(), [](char c) { return lower({&c, 1})[0]; });
-    lamina::fail(ErrorCode::bad_file, "{}:{}: bad XML: {}", path(), line(result.offset), what);
+    lamina::fail(ErrorCode::bad_file, "{}:{}: bad XML: {}", path(), line(result.offset),
+                 words_of(result.status));
   }
   for (const pugi::xml_node node : document_)
     if (node.type() == pugi::node_doctype) fail(node, "the file has a DOCTYPE, which is refused");

@@ -379,7 +379,7 @@ ModelProto parse_model(std::string_view bytes) try {
   }
   return m;
 } catch (const protozero::exception& e) {
-  fail(ErrorCode::bad_file, "is not an ONNX model or is damaged ({})", e.what());
+  fail(ErrorCode::bad_file, "is not an ONNX model or is damaged ({})", words_of(e));
 }
 
 }  // namespace lamina::onnx

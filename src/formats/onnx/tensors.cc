@@ -130,7 +130,7 @@ template <class F>
 Tensor naming(std::string_view name, F body) try {
   return body();
 } catch (const protozero::exception& e) {
-  fail(ErrorCode::bad_file, "tensor \"{}\": damaged ({})", name, e.what());
+  fail(ErrorCode::bad_file, "tensor \"{}\": damaged ({})", name, words_of(e));
 } catch (const Error& e) {
   const bool same = e.code() == ErrorCode::unsupported || ends_the_work(e.code());
   fail(same ? e.code() : ErrorCode::bad_file, "tensor \"{}\": {}", name, e.what());

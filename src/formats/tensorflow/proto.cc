@@ -15,7 +15,7 @@ template <class F>
 auto undamaged(F read) try {
   return read();
 } catch (const protozero::exception& e) {
-  fail(ErrorCode::bad_file, "damaged: {}", e.what());
+  fail(ErrorCode::bad_file, "damaged: {}", words_of(e));
 }
 
 std::pair<std::string_view, std::string_view> parse_entry(std::string_view bytes) {

@@ -125,7 +125,7 @@ ReadTensor read_tensor(const TensorProto& t, const std::shared_ptr<const void>& 
   out.repeated = true;
   return out;
 } catch (const protozero::exception& e) {
-  fail(ErrorCode::bad_file, "damaged: {}", e.what());
+  fail(ErrorCode::bad_file, "damaged: {}", words_of(e));
 }
 
 }  // namespace lamina::tensorflow

@@ -317,7 +317,7 @@ EditModel edit_model(const ModelSource& source) {
     take_in_external_data(model.graph, source);
     return model;
   } catch (const protozero::exception& e) {
-    fail(ErrorCode::bad_file, "{}: damaged: {}", file->path(), e.what());
+    fail(ErrorCode::bad_file, "{}: damaged: {}", file->path(), words_of(e));
   } catch (const Error& e) {
     throw Error(e.code(), fmt::format("{}: {}", file->path(), e.what()));
   }
