@@ -117,7 +117,7 @@ TEST(OnnxClassical, TreesOfOpset5ThatAreRefused) {
 TEST(OnnxClassical, TextsAndMapsAreRefusedWithARemedy) {
   auto all = Tree{}.attributes("class");
   all.push_back(attribute("classlabels_strings", Texts{"cat", "dog"}));
-  expect_says(refused("TreeEnsembleClassifier", all, 2), "convert with integer labels");
+  expect_says(refused("TreeEnsembleClassifier", all, 2), "export integer labels");
   expect_says(refused("LabelEncoder",
                       {attribute("keys_strings", Texts{"a"}), attribute("values_int64s", Numbers{1})}),
               "integer labels");

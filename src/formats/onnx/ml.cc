@@ -92,8 +92,7 @@ Ints class_labels(const Call& c, std::string_view integers, std::string_view tex
   if (!strings || strings->strings.empty()) return labels;
   if (c.wants(0))
     c.unsupported(
-        "its labels are texts, which are no tensors here: train or convert with integer labels (for example "
-        "sklearn's LabelEncoder before the training), or leave the output of labels out of the model");
+        "its labels are texts: export integer labels, or leave the output of labels out of the model");
   for (std::size_t i = 0; i < strings->strings.size(); ++i) labels.push_back(static_cast<std::int64_t>(i));
   return labels;
 }

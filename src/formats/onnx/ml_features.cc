@@ -114,7 +114,7 @@ Values convert_one_hot_encoder(Call& c) {
   const auto categories = c.ints("cats_int64s");
   if (categories.empty()) {
     if (const auto* texts = c.find("cats_strings"); texts && !texts->strings.empty())
-      c.unsupported("its categories are texts, which are no tensors here: encode them as integers first");
+      c.unsupported("its categories are texts: encode them as integers first");
     c.fail("has no categories");
   }
   const auto x = c.unsqueeze(c.convert(c.in(0), ElementType::i64), {-1});

@@ -13,9 +13,8 @@
 namespace lamina::onnx {
 namespace {
 
-constexpr const char* kTexts =
-    "its keys or values are texts, which are no tensors here: train or convert with integer labels and "
-    "categories";
+// Reasons are short: a long one is left out of the error of a model.
+constexpr const char* kTexts = "its keys or values are texts: use integer labels and categories";
 
 /// The first of three spellings that the node has: a tensor, floats, integers; rank 1.
 Tensor read_list(Call& c, std::string_view which) {
@@ -120,9 +119,7 @@ Values convert_zip_map(Call& c) {
 
 Values refuse_texts(Call& c) { c.unsupported("{}", kTexts); }
 
-Values refuse_maps(Call& c) {
-  c.unsupported("it reads maps, which are no tensors here: give the model rows of numbers");
-}
+Values refuse_maps(Call& c) { c.unsupported("it reads maps: give the model rows of numbers"); }
 
 }  // namespace
 

@@ -6,6 +6,7 @@
 
 #include "base/cancellation.h"
 #include "base/divide.h"
+#include "kernels/native/simd/per_isa.h"
 
 namespace lamina {
 namespace {
@@ -29,12 +30,12 @@ inline bool passes_test(const TreeRecord<T>& r, const T* x) {
 template <TreeSteps kSteps, int kCount, class T>
 inline void walk(const TreeRecord<T>* records, const T* const* x, std::int32_t* at) {
   std::int32_t here[kCount];
-#pragma GCC unroll 8
+  LAMINA_UNROLL
   for (int i = 0; i < kCount; ++i) here[i] = at[i];
   for (;;) {
     std::int32_t moved = 0;
     for (int step = 0; step < 2; ++step) {
-#pragma GCC unroll 8
+      LAMINA_UNROLL
       for (int i = 0; i < kCount; ++i) {
         const auto& r = records[here[i]];
         const std::int32_t next = r.child + static_cast<std::int32_t>(!passes_test<kSteps>(r, x[i]));
@@ -44,7 +45,7 @@ inline void walk(const TreeRecord<T>* records, const T* const* x, std::int32_t* 
     }
     if (moved == 0) break;
   }
-#pragma GCC unroll 8
+  LAMINA_UNROLL
   for (int i = 0; i < kCount; ++i) at[i] = here[i];
 }
 
