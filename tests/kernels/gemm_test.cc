@@ -91,7 +91,10 @@ TEST(Gemm, random_products) {
 TEST(Gemm, products_deeper_than_a_block) {
   for (const auto& c : {Case{5, 5000, 40, 1, false, true, true, true, 1, "t = Add(p, q)\n r = Relu(t)"},
                         Case{30, 3100, 33, 1, false, false, true, true, 1, "r = Relu(p)"},
-                        Case{1, 4500, 200, 1, false, false, false, true, 0, "r = Sigmoid(p)"}}) {
+                        Case{1, 4500, 200, 1, false, false, false, true, 0, "r = Sigmoid(p)"},
+                        Case{1, 4500, 70, 1, false, false, true, true, 1, "r = Add(p, q)"},
+                        Case{1, 4500, 70, 1, false, true, false, false, 1, "r = Relu(p)"},
+                        Case{7, 3001, 45, 1, false, true, false, true, 2, "t = Add(q, p)\n r = Relu(t)"}}) {
     SCOPED_TRACE(text_of(c));
     check_all_offers(parse(text_of(c)), 5);
   }
@@ -112,9 +115,16 @@ TEST(Gemm, batches_that_broadcast) {
 }
 
 TEST(Gemm, many_rows_on_threads) {
-  for (const auto& c : {Case{700, 64, 96, 1, false, false, true, true, 1, "r = Relu(p)"},
-                        Case{3, 512, 2000, 1, false, true, true, true, 1, "r = Tanh(p)"},
-                        Case{300, 70, 50, 4, false, true, false, true, 0, "t = Relu(p)\n r = Add(t, q)"}}) {
+  for (const auto& c :
+       {Case{700, 64, 96, 1, false, false, true, true, 1, "r = Relu(p)"},
+        Case{3, 512, 2000, 1, false, true, true, true, 1, "r = Tanh(p)"},
+        Case{300, 70, 50, 4, false, true, false, true, 0, "t = Relu(p)\n r = Add(t, q)"},
+        Case{1, 700, 1999, 1, false, false, true, true, 1, "r = Tanh(p)"},
+        Case{1, 701, 1999, 1, false, true, true, false, 1, "r = Add(p, q)"},
+        Case{1, 300, 1999, 3, false, false, false, true, 1, "r = Relu(p)"},
+        Case{16, 130, 1999, 2, false, true, false, true, 1, "t = Sigmoid(p)\n r = Add(t, q)"},
+        Case{31, 130, 1999, 2, false, false, false, true, 1, "t = Sigmoid(p)\n r = Add(t, q)"},
+        Case{130, 130, 1999, 1, false, false, false, true, 0, "r = Relu(p)"}}) {
     SCOPED_TRACE(text_of(c));
     check_all_offers(parse(text_of(c)), 6);
   }

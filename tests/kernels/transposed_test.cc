@@ -40,8 +40,16 @@ std::string list_of(const std::vector<Axis>& axes, std::int64_t Axis::*member) {
 std::string random_text(SplitMix& random) {
   std::vector<Axis> axes(1 + (random.below(4) != 0) + (random.below(8) == 0));
   for (auto& a : axes) a = random_axis(random);
-  const std::int64_t groups = pick(random, {1, 1, 1, 2, 3}), inputs = pick(random, {1, 2, 3, 5, 8, 17}),
-                     outputs = pick(random, {1, 2, 3, 4, 9, 16, 33}), images = pick(random, {1, 1, 2});
+  const bool depthwise = random.below(3) == 0;
+  if (depthwise && random.below(3) != 0)
+    for (auto& a : axes) {
+      a.stride = 1, a.more = 0;
+      if (a.out() < 1) a.begin = a.end = 0;
+    }
+  const std::int64_t groups = depthwise ? pick(random, {2, 5, 16, 33}) : pick(random, {1, 1, 1, 2, 3}),
+                     inputs = depthwise ? 1 : pick(random, {1, 2, 3, 5, 8, 17}),
+                     outputs = depthwise ? 1 : pick(random, {1, 2, 3, 4, 9, 16, 33}),
+                     images = pick(random, {1, 1, 2});
   std::string sizes, kernel;
   Dims y{images, outputs * groups};
   for (const auto& a : axes) {

@@ -33,7 +33,7 @@ void offer_native_matmul(const NodeView& v, Answers& answers);
 /// The same of u8 and i8.
 void offer_integer_matmul(const NodeView& v, Answers& answers);
 void offer_native_pooling(const NodeView& v, Answers& answers);
-/// Convolutions and transposed ones of any number of groups, but depthwise ones.
+/// Convolutions of any number of groups, but depthwise ones, and transposed ones.
 void offer_native_convolution(const NodeView& v, Answers& answers);
 /// Convolutions of u8 and i8.
 void offer_integer_convolution(const NodeView& v, Answers& answers);

@@ -50,9 +50,10 @@ bool only_columns(const NodeView& v) {
          });
 }
 
-/// Of [..., m, k] x [..., k, n] = [..., m, n]; `anew`: one product after the other, and each starts anew.
+/// Of [..., m, k] x [..., k, n] = [..., m, n]; `anew`: one product after the other, and each starts anew;
+/// `copied`: b is given at run time, and laid in blocks then.
 Cost product_cost(const Machine& machine, ElementType type, const Dims& a, const Dims& b, const Dims& y,
-                  bool anew) {
+                  bool anew, bool copied) {
   const auto last = y.size() - 1;
   const bool one_row = y[last - 1] == 1;
   const double filled = one_row ? 1 : filled_lanes(machine, y[last]),
@@ -60,7 +61,11 @@ Cost product_cost(const Machine& machine, ElementType type, const Dims& a, const
   auto cost = cost_of(machine, one_row ? Family::matmul_row : Family::brgemm_matmul,
                       outputs * k * filled * share_of_f32(machine, type));
   const double b_bytes = bits_of(type) / 8 * static_cast<double>(element_count(b));
-  if (one_row) cost += cost_of(machine, Family::matmul_row_memory, 0, beyond_caches(machine, b_bytes), 0);
+  if (one_row)
+    cost += cost_of(machine, Family::matmul_row_memory, 0, beyond_caches(machine, b_bytes), 0);
+  else
+    cost += cost_of(machine, Family::far_weights, 0, beyond_l2(machine, b_bytes), 0) +
+            (copied ? move_cost(machine, 2 * b_bytes, 0) : Cost());
   if (anew)
     cost += calls_of(machine, one_row ? Family::gemm_row_again : Family::gemm_again,
                      outputs / static_cast<double>(y[last] * y[last - 1]) - 1);
@@ -183,7 +188,9 @@ void offer_matmul(const NodeView& v, Answers& answers) {
   Offer o(v, label(v.machine(), pd->impl_info_str(), operands_name(v)), Layout::plain);
   o.stages = post.stages;
   o.scratch = pd->scratchpad_desc().get_size();
-  o.cost = product_cost(v.machine(), type, a.dims, b.dims, y.dims, o.label.starts_with("gemm")) + post.cost;
+  o.cost = product_cost(v.machine(), type, a.dims, b.dims, y.dims, o.label.starts_with("gemm"),
+                        !weights && !is_byte(type)) +
+           post.cost;
   o.consumed = integers.consumed();
   if (weights) {
     o.consumed.push_back(1);

@@ -11,6 +11,7 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
+#include "kernels/native/simd/add_lanes-inl.h"
 #include "kernels/native/simd/finish-inl.h"
 #include "kernels/native/simd/vector_part-inl.h"
 
@@ -28,30 +29,6 @@ using V4 = hn::Vec<D4>;
 constexpr D d;
 constexpr std::int64_t kLanes = hn::MaxLanes(d);
 constexpr gemm::DotShape kShape = gemm::dot_shape(static_cast<int>(kLanes));
-
-/// The sum of a vector's blocks of four lanes.
-HWY_INLINE V4 add_blocks(V v) {
-#if HWY_TARGET == HWY_SSE4
-  return v;
-#else
-  const hn::FixedTag<float, 8> d8;
-#if HWY_TARGET == HWY_AVX2
-  const auto half = v;
-#else
-  const auto half = hn::Add(hn::LowerHalf(d8, v), hn::UpperHalf(d8, v));
-#endif
-  return hn::Add(hn::LowerHalf(D4(), half), hn::UpperHalf(D4(), half));
-#endif
-}
-
-/// Four sums of lanes.
-HWY_INLINE V4 add_lanes(V v0, V v1, V v2, V v3) {
-  const hn::RepartitionToWide<D> wide;
-  const auto v01 = hn::BitCast(wide, hn::Add(hn::InterleaveLower(d, v0, v1), hn::InterleaveUpper(d, v0, v1))),
-             v23 = hn::BitCast(wide, hn::Add(hn::InterleaveLower(d, v2, v3), hn::InterleaveUpper(d, v2, v3)));
-  return add_blocks(hn::Add(hn::BitCast(d, hn::InterleaveLower(wide, v01, v23)),
-                            hn::BitCast(d, hn::InterleaveUpper(wide, v01, v23))));
-}
 
 template <int R, int N>
 void kernel(const DotTile& t) {

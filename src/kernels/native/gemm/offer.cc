@@ -35,8 +35,8 @@ struct Matrices {
 };
 
 Product product_of(const Machine& machine, const MatrixShape& s, std::int64_t columns, std::int64_t a_row,
-                   bool b_in_place, const Epilogue& epilogue) {
-  auto p = gemm::plain_product(machine, s.rows, s.depth, columns, a_row, epilogue);
+                   bool b_in_place, gemm::Order order, const Epilogue& epilogue) {
+  auto p = gemm::plain_product(machine, s.rows, s.depth, columns, a_row, epilogue, order);
   if (b_in_place && !s.transpose_b) p.dots = false;
   const auto a_matrix = s.rows * a_row, b_matrix = b_in_place ? s.depth * s.columns : p.packed_floats();
   auto c_rows = s.rows;
@@ -91,13 +91,15 @@ class MatMulStep final : public Step {
     switch (m_.right) {
       case Matrices::Right::packed:
         main_.b = m_.weights.data<float>().data();
+        if (m_.main.order == gemm::Order::lists) main_.b_row = m_.shape.depth;
         break;
       case Matrices::Right::pack:
         main_.b = scratch + m_.right_at;
         break;
       case Matrices::Right::in_place:
         main_.b = static_cast<const float*>(args.in[1]);
-        main_.b_row = m_.shape.columns;  // of dots, the lists of columns are the rows
+        main_.b_row = m_.shape.transpose_b ? m_.shape.depth : m_.shape.columns;
+        if (!m_.has_tail) break;
         tail_.b = scratch + m_.tail_at;
         tail_.c = epilogue.out.at<void>(o.c, 0, m_.main.panels.columns);
         tail_.add = epilogue.add_at(args, 0, m_.main.panels.columns);
@@ -151,15 +153,49 @@ bool per_column(const NodeView& v, std::int64_t columns) {
   return size == 1 || (size == columns && dims.back() == columns);
 }
 
-/// Reading B's rows where they lie saves a pass, but they are far apart in memory.
-bool better_in_place(const Machine& machine, const MatrixShape& s) {
+/// How matrices of B are read: as they lie, which saves a pass, or packed. One row reads B once, and lists of
+/// k are the fastest to read.
+struct Reading {
+  Matrices::Right right;
+  gemm::Order order;
+};
+
+/// Sums of short lists spend their time on adding up lanes.
+bool are_short(const Product& plain) { return plain.panels.depth < 4 * plain.panels.lanes; }
+
+/// Of those that are constant.
+Reading constant_reading(const Product& plain, const MatrixShape& s) {
+  const bool lists = s.rows == 1 && !plain.dots && !are_short(plain);
+  return {Matrices::Right::packed, lists ? gemm::Order::lists : gemm::Order::panels};
+}
+
+/// Of those whose columns lie together: with many rows a transposition is soon made up for.
+Reading transposed_reading(const Product& plain, const MatrixShape& s) {
+  constexpr std::int64_t kFewRows = 16, kFewRowsOfShortLists = 2;
+  if (s.rows <= (are_short(plain) ? kFewRowsOfShortLists : kFewRows))
+    return {Matrices::Right::in_place, gemm::Order::lists};
+  return {plain.dots ? Matrices::Right::in_place : Matrices::Right::pack, gemm::Order::panels};
+}
+
+/// Rows of B are far apart in memory, which counts when many rows of A read them again and again.
+Reading row_reading(const Machine& machine, const MatrixShape& s) {
+  constexpr std::int64_t kFewRows = 32, kSomeRows = 128, kManyRows = 256;
+  // Rows that are a multiple of so many floats apart share few sets of L1.
+  constexpr std::int64_t kAlias = 512;
+  if (s.rows == 1) return {Matrices::Right::in_place, gemm::Order::lines};
   const auto lanes = gemm::lanes_of(machine.isa());
-  if (s.transpose_b) return Product(machine, s.depth, s.columns, s.depth).dots;
-  if (s.columns < lanes) return false;
-  if (s.rows <= 4) return true;
-  return s.columns % lanes == 0 && s.rows <= 256 &&
-         static_cast<std::size_t>(s.depth * s.columns) <= machine.l2 / sizeof(float) / 16 &&
-         s.columns % 512 != 0;
+  const auto small = static_cast<std::int64_t>(machine.l2 / sizeof(float) / 16);
+  const bool many = s.columns % lanes == 0 && s.rows <= kManyRows && s.depth * s.columns <= small;
+  if (s.columns >= lanes &&
+      (s.rows <= kFewRows || ((s.rows <= kSomeRows || many) && s.columns % kAlias != 0)))
+    return {Matrices::Right::in_place, gemm::Order::panels};
+  return {Matrices::Right::pack, gemm::Order::panels};
+}
+
+Reading reading_of(const NodeView& v, const MatrixShape& s) {
+  const Product plain(v.machine(), s.depth, s.columns, s.depth);
+  if (v.constant(1)) return constant_reading(plain, s);
+  return s.transpose_b ? transposed_reading(plain, s) : row_reading(v.machine(), s);
 }
 
 Matrices matrices_of(const NodeView& v, const Epilogue& given) {
@@ -176,17 +212,16 @@ Matrices matrices_of(const NodeView& v, const Epilogue& given) {
   m.pack_left = s.transpose_a && s.depth > 1;
   m.left_row = m.pack_left ? round_up(s.depth, 16) : s.depth;
   if (m.pack_left) m.left_at = take(s.a_count * s.rows * m.left_row);
-  m.right = v.constant(1)                     ? Matrices::Right::packed
-            : better_in_place(v.machine(), s) ? Matrices::Right::in_place
-                                              : Matrices::Right::pack;
+  const auto [right, order] = reading_of(v, s);
+  m.right = right;
   const auto lanes = gemm::lanes_of(v.machine().isa());
   const bool in_place = m.right == Matrices::Right::in_place;
-  const auto tail = in_place && !s.transpose_b ? s.columns % lanes : 0;
-  m.main = product_of(v.machine(), s, s.columns - tail, m.left_row, in_place, epilogue);
+  const auto tail = in_place && !s.transpose_b && order == gemm::Order::panels ? s.columns % lanes : 0;
+  m.main = product_of(v.machine(), s, s.columns - tail, m.left_row, in_place, order, epilogue);
   if (m.right == Matrices::Right::pack) m.right_at = take(s.b_count * m.main.packed_floats());
   if (tail != 0) {
     m.has_tail = true;
-    m.tail = product_of(v.machine(), s, tail, m.left_row, false, epilogue);
+    m.tail = product_of(v.machine(), s, tail, m.left_row, false, gemm::Order::panels, epilogue);
     m.tail_at = take(s.b_count * m.tail.packed_floats());
   }
   if (!v.has(2)) return m;
@@ -217,17 +252,22 @@ Cost pack_cost(const Matrices& m) {
 
 Tensor packed_weights(const Tensor& source, const Matrices& m, WeightStore& store) {
   const auto& s = m.shape;
-  return store.packed(
-      source, fmt::format("native_gemm {} {} {}", m.main.panels.lanes, m.main.dots, s.transpose_b),
-      {ElementType::f32, s.b_count * m.main.packed_floats()}, [&](const Tensor& clean) {
-        Tensor out(ElementType::f32, {s.b_count * m.main.packed_floats()});
-        const std::int64_t row = s.transpose_b ? 1 : s.columns, column = s.transpose_b ? s.depth : 1;
-        for (std::int64_t i = 0; i < s.b_count; ++i)
-          m.main.pack_constant(
-              clean.raw() + sizeof(float) * static_cast<std::size_t>(i * s.depth * s.columns), row, column,
-              out.data<float>().data() + i * m.main.packed_floats());
-        return out;
-      });
+  return store.packed(source,
+                      fmt::format("native_gemm {} {} {}", m.main.panels.lanes,
+                                  m.main.order == gemm::Order::lists ? "lists"
+                                  : m.main.dots                      ? "dots"
+                                                                     : "panels",
+                                  s.transpose_b),
+                      {ElementType::f32, s.b_count * m.main.packed_floats()}, [&](const Tensor& clean) {
+                        Tensor out(ElementType::f32, {s.b_count * m.main.packed_floats()});
+                        const std::int64_t row = s.transpose_b ? 1 : s.columns,
+                                           column = s.transpose_b ? s.depth : 1;
+                        for (std::int64_t i = 0; i < s.b_count; ++i)
+                          m.main.pack_constant(
+                              clean.raw() + sizeof(float) * static_cast<std::size_t>(i * s.depth * s.columns),
+                              row, column, out.data<float>().data() + i * m.main.packed_floats());
+                        return out;
+                      });
 }
 
 }  // namespace

@@ -22,6 +22,7 @@ constexpr std::int64_t kDepthBlock = 2048;
 std::int64_t strip_bytes(const Machine& m) { return static_cast<std::int64_t>(m.l1 / 2); }
 /// Packing: of rows that are read together.
 constexpr std::int64_t kReadFloats = 256 << 10;
+constexpr std::int64_t kPackedLists = 64;
 constexpr double kTaskMicroseconds = 40;
 /// Of tasks, however much there is to do.
 constexpr std::int64_t kMostChunks = 4096;
@@ -127,8 +128,38 @@ Product::Product(const Machine& on, Arithmetic what, Family family, std::int64_t
       shape(tile_shape(lanes_of(on.isa()))),
       panels(panels_of(shape.lanes, columns, depth)) {}
 
+/// Columns are packed some at a time.
+Division Product::packing_lists() const {
+  return divided_here(ceil_div(panels.columns, kPackedLists),
+                      move_cost(*machine, 8.0 * static_cast<double>(packed_floats())).us());
+}
+
+void Product::pack_lists(std::int64_t block, std::int64_t first, std::int64_t count, const float* from,
+                         std::int64_t row, std::int64_t column, float* to) const {
+  const auto begin = block * kPackedLists, end = std::min(begin + kPackedLists, panels.columns);
+  to += begin * panels.depth + first;
+  from += begin * column;
+  std::int64_t done = 0;
+  if (row != 1 && column == 1) {  // whole vectors of k: behind them it would write zeros
+    const std::int64_t lanes = tiles().shape.lanes;
+    done = count / lanes * lanes;
+    tiles().pack_transposed(from, row, end - begin, done, to, panels.depth);
+  }
+  for (auto j = begin; j < end; ++j, from += column, to += panels.depth)
+    if (row == 1)
+      std::memcpy(to, from, sizeof(float) * static_cast<std::size_t>(count));
+    else
+      for (auto k = done; k < count; ++k) to[k] = read(from + k * row);
+}
+
 void Product::pack(std::int64_t first, std::int64_t count, const float* from, std::int64_t row,
                    std::int64_t column, float* to) const {
+  if (order == Order::lists) {
+    parallel_for(packing_lists(), [&](auto begin, auto end) {
+      for (auto block = begin; block < end; ++block) pack_lists(block, first, count, from, row, column, to);
+    });
+    return;
+  }
   if (dots) {
     for (std::int64_t j = 0; j < panels.columns; ++j)
       for (std::int64_t k = 0; k < count; ++k)
@@ -146,6 +177,16 @@ void Product::pack_constant(const std::byte* from, std::int64_t row, std::int64_
   const auto let_go = [&](std::int64_t begin, std::int64_t count) {
     drop_mapped_pages(floats + begin, static_cast<std::size_t>(count) * sizeof(float));
   };
+  if (order == Order::lists && row == 1) {
+    parallel_for(packing_lists(), [&](auto begin, auto end) {
+      for (auto block = begin; block < end; ++block) {
+        pack_lists(block, 0, panels.depth, floats, row, column, to);
+        const auto at = block * kPackedLists;
+        let_go(at * column, std::min(kPackedLists, panels.columns - at) * column);
+      }
+    });
+    return;
+  }
   if (!dots && row == 1) {  // a panel's columns lie together
     parallel_for(packing(*machine, panels, panels.depth), [&](auto begin, auto end) {
       for (auto panel = begin; panel < end; ++panel) {
@@ -167,8 +208,8 @@ void Product::pack_constant(const std::byte* from, std::int64_t row, std::int64_
 }
 
 void Product::add_region(Region region, const std::vector<Segment>& list) {
-  depth_blocks = dots || arithmetic == Arithmetic::matched_quads || epilogue.apart() ||
-                         epilogue.integer_finish().stored != IntegerFinish::Stored::sums
+  depth_blocks = dots || order != Order::panels || arithmetic == Arithmetic::matched_quads ||
+                         epilogue.apart() || epilogue.integer_finish().stored != IntegerFinish::Stored::sums
                      ? 1
                      : std::max<std::int64_t>(1, ceil_div(panels.depth - kDepthBlock / 2, kDepthBlock));
   const std::int64_t part = ceil_div(panels.depth, depth_blocks), in_word = units().in_word();
@@ -355,8 +396,10 @@ void Product::divide(std::int64_t threads) {
 }
 
 Product plain_product(const Machine& machine, std::int64_t rows, std::int64_t depth, std::int64_t columns,
-                      std::int64_t a_row, const Epilogue& epilogue) {
+                      std::int64_t a_row, const Epilogue& epilogue, Order order) {
   Product p(machine, depth, columns, depth);
+  p.order = order;
+  if (order != Order::panels) p.dots = false;
   Region region;
   region.width = rows;
   region.a_step = a_row;

@@ -17,6 +17,7 @@
 #include "kernels/family.h"
 #include "kernels/native/gemm/matched_order.h"
 #include "kernels/native/gemm/strips.h"
+#include "kernels/native/gemm/thin.h"
 #include "kernels/native/gemm/tiles.h"
 #include "kernels/native/move/positions.h"
 #include "kernels/native/stages/epilogue.h"
@@ -56,7 +57,9 @@ struct Product {
   void pack_constant(const std::byte* from, std::int64_t row, std::int64_t column, float* to) const;
   Units units() const { return units_of(arithmetic); }
   /// Cells of one group's packed B.
-  std::int64_t packed_floats() const { return dots ? panels.columns * panels.depth : panels.floats(); }
+  std::int64_t packed_floats() const {
+    return dots || order != Order::panels ? panels.columns * panels.depth : panels.floats();
+  }
 
   /// `segments` by ascending k.
   void add_region(Region region, const std::vector<Segment>& segments);
@@ -85,6 +88,7 @@ struct Product {
   TileShape shape;
   Panels panels;
   bool dots = false;
+  Order order = Order::panels;  ///< before add_region(); others than panels: one segment, no dots
   std::vector<Segment> segments;
   std::vector<Region> regions;
   Positions<3> batches;  ///< products of equal shape: where their A and B lie, and C, in rows
@@ -113,6 +117,9 @@ struct Product {
 
  private:
   bool wants_stages_last() const;
+  Division packing_lists() const;
+  void pack_lists(std::int64_t block, std::int64_t first, std::int64_t count, const float* from,
+                  std::int64_t row, std::int64_t column, float* to) const;
   std::int64_t rows_of_c() const { return points() * batches.count(); }
   void cut_strips();
   void cut_chunks(double rows);
@@ -120,12 +127,13 @@ struct Product {
 
 /// The product of a matrix with `rows` rows, `a_row` floats apart, with a packed B. Not yet divided.
 Product plain_product(const Machine& machine, std::int64_t rows, std::int64_t depth, std::int64_t columns,
-                      std::int64_t a_row, const Epilogue& epilogue);
+                      std::int64_t a_row, const Epilogue& epilogue, Order order = Order::panels);
 
 struct Operands {
   const void* a;
   const void* b;
-  /// 0: b is packed. Else its rows lie as they are, `b_row` floats apart; columns % lanes must be 0.
+  /// 0: b is packed. Else its rows lie as they are, `b_row` floats apart; in panels, columns % lanes must
+  /// be 0. Of lists or lines, floats from one to the next.
   std::int64_t b_row = 0;
   /// Lists of sums of padded_columns() for each group, or none: what each region begins with.
   const void* bias = nullptr;

@@ -119,6 +119,8 @@ class Task {
     tile_.c_move = sums.set_bytes();
     if (p_.dots)
       run_dots(strip);
+    else if (p_.order != Order::panels)
+      run_thin(strip);
     else if (p_.matched_order)
       run_matched(strip);
     else
@@ -275,6 +277,28 @@ class Task {
     tile_.steps = steps * together;
     tiles_.kernels[vectors][rows](tile_);
     tile_.steps = steps;
+  }
+
+  void run_thin(const Strip& strip) {
+    const auto column = p_.panels.column(first_panel_);
+    ThinTile t;
+    t.a_step = tile_.a_step / kWordBytes;
+    t.rows = strip.rows;
+    t.b = reinterpret_cast<const float*>(b_) + column * (p_.order == Order::lists ? o_.b_row : 1);
+    t.b_step = o_.b_row;
+    t.depth = p_.panels.depth;
+    t.columns = std::min(p_.panels.column(last_panel_), p_.panels.columns) - column;
+    t.c_step = tile_.c_step / kWordBytes;
+    t.add_step = tile_.add_step / kWordBytes;
+    t.bias = bias_ ? bias_ + column : nullptr;
+    t.finish = p_.epilogue.finish;
+    const auto kernel = p_.order == Order::lists ? thin().lists : thin().lines;
+    for (std::int64_t set = 0; set < strip.repeat; ++set) {
+      t.a = reinterpret_cast<const float*>(a_first_ + set * tile_.a_move);
+      t.c = reinterpret_cast<float*>(c_at(column) + set * tile_.c_move);
+      t.add = o_.add ? reinterpret_cast<const float*>(add_at(column) + set * tile_.add_move) : nullptr;
+      kernel(t);
+    }
   }
 
   void run_dots(const Strip& strip) {

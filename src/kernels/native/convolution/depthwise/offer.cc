@@ -1,6 +1,10 @@
 /// Depthwise convolutions, channels-last: a vector of channels at a time, some lines of the picture each.
 #include "kernels/native/offers.h"
 
+#include <algorithm>
+#include <optional>
+#include <vector>
+
 #include "base/cpu.h"
 #include "base/divide.h"
 #include "base/mapped_file.h"
@@ -96,9 +100,33 @@ Verdict takes_shapes(const NodeView& v) {
   return Verdict::yes();
 }
 
+/// A transposed convolution without strides as the convolution that it is, with its taps the other way round;
+/// nothing where that would leave out borders of the picture.
+std::optional<Geometry> turned(Geometry g) {
+  if (!g.transposed) return g;
+  g.transposed = false;
+  for (std::size_t i = 0; i < 3; ++i) {
+    g.pad[i] = g.dilation[i] * (g.kernel[i] - 1) - g.pad[i];
+    if (g.stride[i] != 1 || g.pad[i] < 0) return std::nullopt;
+  }
+  return g;
+}
+
+/// Of all channels, as vectors of channels.
+Tensor packed_taps(const Tensor& w, const Geometry& g, std::int64_t lanes, bool turn) {
+  const auto source = aligned_once(w);
+  const auto floats = source.data<float>();
+  if (!turn) return depthwise::by_vectors(floats.data(), g.taps(), g.outputs, lanes);
+  std::vector<float> taps(floats.begin(), floats.end());
+  for (std::int64_t c = 0; c < g.outputs; ++c)
+    std::reverse(taps.begin() + c * g.taps(), taps.begin() + (c + 1) * g.taps());
+  return depthwise::by_vectors(taps.data(), g.taps(), g.outputs, lanes);
+}
+
 Verdict takes_floats(const NodeView& v) {
   if (!v.all(ElementType::f32)) return Verdict::no("element types other than f32");
-  if (v.op<ConvolutionBackpropData>()) return Verdict::no("a transposed depthwise convolution of floats");
+  if (v.op<ConvolutionBackpropData>() && !turned(windows::geometry_of(v)))
+    return Verdict::no("a transposed depthwise convolution with strides, or pads beyond its window");
   if (v.has(2) && !v.constant(2)) return Verdict::no("bias is not constant");
   if (v.has(3) || v.has(4)) return Verdict::no("zero points");
   return Verdict::yes();
@@ -113,7 +141,8 @@ void offer_native_depthwise(const NodeView& v, Answers& answers) {
   std::string why;
   const auto epilogue = Epilogue::of(v, Layout::channels_last, why);
   if (!epilogue) return answers.refuse("native", "{}", why);
-  Depthwise d{windows::geometry_of(v), *epilogue, {}, {}};
+  Depthwise d{*turned(windows::geometry_of(v)), *epilogue, {}, {}};
+  const bool turn = v.op<ConvolutionBackpropData>() != nullptr;
   d.kernels = &depthwise::kernels_for(v.machine().isa(), d.g.outputs);
   d.kernel = depthwise::kernel_for(d.g, *d.kernels);
   d.in = {ElementType::f32, Layout::channels_last, d.g.outputs};
@@ -130,17 +159,15 @@ void offer_native_depthwise(const NodeView& v, Answers& answers) {
   o.wide_inputs.push_back(0);
   o.scratch = static_cast<std::size_t>(d.tasks.division.slots * d.apart_bytes());
   o.cost += cost_of(v.machine(), d.g);
-  o.make = [d, weights = *v.constant(1), bias = v.has(2) ? *v.constant(2) : Tensor()](
+  o.make = [d, turn, weights = *v.constant(1), bias = v.has(2) ? *v.constant(2) : Tensor()](
                MakeContext& context) mutable -> std::unique_ptr<Executable> {
     d.in = context.input(0, d.in);
     d.epilogue.lay(context);
     d.bias = depthwise::bias_by_vectors(bias, d.g.outputs, d.kernels->lanes, context.weights);
     d.weights = context.weights.packed(
-        weights, fmt::format("native_depthwise {}", d.kernels->lanes),
-        depthwise::size_by_vectors(d.g.taps(), d.g.outputs, d.kernels->lanes), [&](const Tensor& w) {
-          return depthwise::by_vectors(aligned_once(w).data<float>().data(), d.g.taps(), d.g.outputs,
-                                       d.kernels->lanes);
-        });
+        weights, fmt::format("native_depthwise{} {}", turn ? " turned" : "", d.kernels->lanes),
+        depthwise::size_by_vectors(d.g.taps(), d.g.outputs, d.kernels->lanes),
+        [&](const Tensor& w) { return packed_taps(w, d.g, d.kernels->lanes, turn); });
     return executable([d](const RunArgs& args) { run(d, args); });
   };
   answers.offers.push_back(std::move(o));

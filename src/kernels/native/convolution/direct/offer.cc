@@ -103,7 +103,7 @@ void offer_native_convolution(const NodeView& v, Answers& answers) {
   const auto epilogue = Epilogue::of(v, Layout::channels_last, why);
   if (!epilogue) return answers.refuse("native", "{}", why);
   const Geometry g = windows::geometry_of(v);
-  if (g.groups > 1 && g.groups == g.inputs && g.groups == g.outputs)
+  if (!g.transposed && g.groups > 1 && g.groups == g.inputs && g.groups == g.outputs)
     return answers.refuse("native", "a depthwise convolution");
   if (const auto n = regions_of(g); n > kMostRegions)
     return answers.refuse("native", "{} regions of planes and borders, wanted at most {}", n, kMostRegions);
