@@ -1,8 +1,17 @@
 #include "tests/mutation/tree.h"
 
 #include <algorithm>
+#include <cmath>
+#include <tuple>
 
 namespace lamina::testing {
+
+bool Tree::operator==(const Tree& other) const {
+  const bool same_real = real == other.real || (std::isnan(real) && std::isnan(other.real));
+  return same_real &&
+         std::tie(name, kind, integer, text, children, role) ==
+             std::tie(other.name, other.kind, other.integer, other.text, other.children, other.role);
+}
 
 const Tree* Tree::find(std::string_view child) const {
   for (const auto& c : children)

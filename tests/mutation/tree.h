@@ -29,7 +29,8 @@ struct Tree {
   /// "axis/i" (of an attribute called axis), "data.strides".
   std::string role = {};
 
-  bool operator==(const Tree&) const = default;
+  /// NaN is NaN.
+  bool operator==(const Tree& other) const;
   bool is_leaf() const { return kind != Kind::group && kind != Kind::list; }
   const Tree* find(std::string_view child) const;
   Tree* find(std::string_view child) {
