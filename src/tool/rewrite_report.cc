@@ -164,7 +164,7 @@ class Page {
                        human_bytes(static_cast<double>(a.parameter_bytes)),
                        static_cast<double>(b.parameter_bytes), static_cast<double>(a.parameter_bytes));
     out += work("multiply-adds", b.multiply_adds, a.multiply_adds);
-    out += work("FLOPs, two for each of these", b.flops(), a.flops());
+    out += work("FLOPs (a multiply-add counts as two)", b.flops(), a.flops());
     out += work("other operations", b.others, a.others);
     out +=
         figures_row("bytes read and written", human_bytes(b.bytes), human_bytes(a.bytes), b.bytes, a.bytes);

@@ -134,6 +134,13 @@ TEST(OnnxOperators, ReductionsWithoutAxesReduceAll) {
   EXPECT_EQ(values(run_node("ReduceSum", {x}, {attribute("keepdims", 0)}, 13)), List{10});
   EXPECT_EQ(values(run_node("ReduceSum", {x}, {attribute("noop_with_empty_axes", 1)}, 13)),
             (List{1, 2, 3, 4}));
+  const auto elements = [](const std::string& op) {
+    return values(run_node(op, {floats({3}, {-1, 2, 3})}, {attribute("noop_with_empty_axes", 1)}, 18));
+  };
+  for (const std::string norm : {"ReduceL1", "ReduceL2"}) EXPECT_EQ(elements(norm), (List{1, 2, 3})) << norm;
+  EXPECT_EQ(elements("ReduceSumSquare"), (List{1, 4, 9}));
+  EXPECT_EQ(elements("ReduceLogSumExp"), (List{-1, 2, 3}));
+  EXPECT_FLOAT_EQ(elements("ReduceLogSum")[1], std::log(2.0f));
   EXPECT_EQ(values(run_node("ReduceSum", {x, integers({1}, {-1})}, {attribute("keepdims", 0)}, 13)),
             (List{3, 7}));
   EXPECT_EQ(values(run_node("ReduceMean", {x}, {attribute("axes", Longs{0}), attribute("keepdims", 0)}, 13)),
@@ -194,6 +201,18 @@ TEST(OnnxOperators, DropoutIsIdentityWithAMaskOfOnes) {
   EXPECT_EQ(values(out[0]), (List{1, 2}));
   EXPECT_EQ(out[1].element_type(), ElementType::boolean);
   EXPECT_EQ(to_ints(out[1]), (Ints{1, 1}));
+}
+
+TEST(OnnxOperators, DropoutOfNothingIsIdentityWhenItTrains) {
+  const auto dropped = [](float ratio) {
+    OnnxGraph g;
+    g.input("x", ElementType::f32, {"2"});
+    g.initializer("ratio", Tensor::scalar<float>(ratio)).initializer("training", Tensor::scalar<bool>(true));
+    g.node("Dropout", {"x", "ratio", "training"}, {"y"}).output("y");
+    return values(run_onnx(g, {floats({2}, {1, 2})})[0]);
+  };
+  EXPECT_EQ(dropped(0), (List{1, 2}));
+  EXPECT_ANY_THROW(dropped(0.5f));
 }
 
 TEST(OnnxOperators, ConstantsInEveryForm) {

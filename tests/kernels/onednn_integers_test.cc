@@ -62,6 +62,9 @@ std::size_t check(const Host& h, const Operands& o, const Epilogue& e, std::uint
   return offers;
 }
 
+/// With AVX-VNNI alone much of what oneDNN has for products and for convolutions is refused.
+bool has_products() { return effective_isa() == Isa::avx512; }
+
 TEST(OnednnIntegers, convolutions) {
   if (!multiplies_here()) GTEST_SKIP() << "this processor has no VNNI";
   std::uint64_t seed = 1;
@@ -74,7 +77,7 @@ TEST(OnednnIntegers, convolutions) {
       }
       const bool refused = (h.w == "14,1,3,3" && o.x == "i8" && o.zero != "_") ||
                            (h.w.find("given ") == 0 && o.w == "u8");  // which cannot be made i8 then
-      if (!refused) {
+      if (!refused && has_products()) {
         EXPECT_GE(offers, kEpilogues.size() / 2 - 2) << h.w << " " << o.x << " " << o.zero;
       }
     }
@@ -94,7 +97,7 @@ TEST(OnednnIntegers, matrix_products) {
         if (HasFatalFailure()) return;
       }
       const bool packed = h.w == "50,75" || h.w == "300,700" || h.w == "37,53" || h.w == "40,1";
-      const bool refused = o.w == "u8" && !packed;
+      const bool refused = (o.w == "u8" && !packed) || !has_products();
       if (!refused) {
         EXPECT_GE(offers, kEpilogues.size() / 2 - 2) << h.w << " " << o.x << o.w << o.zero;
       }
@@ -128,7 +131,7 @@ TEST(OnednnIntegers, transposed_convolutions) {
         EXPECT_TRUE(here == 0 || o.zero == "_") << h.w;
         offers += here;
       }
-  EXPECT_GE(offers, kEpilogues.size() * 10);
+  EXPECT_GE(offers, has_products() ? kEpilogues.size() * 10 : 0);
 }
 
 }  // namespace

@@ -117,10 +117,11 @@ Values softmax(Call& c) {
   return {c.reshape(c.add(O{static_cast<std::int64_t>(axis)}, {flat}), c.shape_of(x))};
 }
 
-/// Inference: the input itself, nothing dropped.
+/// Inference, or a ratio of 0: the input itself, nothing dropped.
 Values convert_dropout(Call& c) {
-  if (c.version() >= 12 && c.has(2) && c.known_number(c.in(2)) != 0.0)
-    c.unsupported("training is not supported");
+  const bool drops = !c.has(1) || c.known_number(c.in(1)) != 0.0;
+  if (c.version() >= 12 && c.has(2) && c.known_number(c.in(2)) != 0.0 && drops)
+    c.unsupported("training is not supported: export the model for inference, or with a ratio of 0");
   const auto x = c.in(0);
   Values out{c.add(Identity{}, {x})};
   if (c.wants(1)) {

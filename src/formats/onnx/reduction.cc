@@ -51,20 +51,19 @@ Values extreme(Call& c) {
   return c.element(c.in(0)) == ElementType::boolean ? plain<OfBooleans>(c) : plain<R>(c);
 }
 
-/// The axes of a reduction that computes something with each element as well.
-ValueId needed_axes(Call& c) {
-  const auto axes = axes_of(c, 18);
-  if (!axes) c.unsupported("noop_with_empty_axes is not supported");
-  return *axes;
-}
+// Without axes to reduce (noop_with_empty_axes) a reduction still does to each element what it does besides.
 
+/// The norm of one number is its absolute value.
 template <class R>
 Values norm(Call& c) {
-  return {reduce<R>(c, c.in(0), needed_axes(c), keep(c))};
+  const auto axes = axes_of(c, 18);
+  return {axes ? reduce<R>(c, c.in(0), *axes, keep(c)) : c.add(Abs{}, {c.in(0)})};
 }
 
 Values convert_reduce_sum_square(Call& c) {
-  return {reduce<ReduceSum>(c, multiply(c, c.in(0), c.in(0)), needed_axes(c), keep(c))};
+  const auto axes = axes_of(c, 18);
+  const auto squares = multiply(c, c.in(0), c.in(0));
+  return {axes ? reduce<ReduceSum>(c, squares, *axes, keep(c)) : squares};
 }
 
 void want_float(Call& c) {
@@ -73,13 +72,17 @@ void want_float(Call& c) {
 
 Values convert_reduce_log_sum(Call& c) {
   want_float(c);
-  return {c.add(Log{}, {reduce<ReduceSum>(c, c.in(0), needed_axes(c), keep(c))})};
+  const auto axes = axes_of(c, 18);
+  return {c.add(Log{}, {axes ? reduce<ReduceSum>(c, c.in(0), *axes, keep(c)) : c.in(0)})};
 }
 
 /// log(sum(exp(x - m))) + m with the maximum m, so that nothing overflows.
 Values convert_reduce_log_sum_exp(Call& c) {
   want_float(c);
-  const auto x = c.in(0), axes = needed_axes(c);
+  const auto x = c.in(0);
+  const auto some = axes_of(c, 18);
+  if (!some) return {c.add(Identity{}, {x})};  // log(exp(x))
+  const auto axes = *some;
   const auto largest = reduce<ReduceMax>(c, x, axes, true);
   const auto m = c.add(Select{}, {c.add(IsFinite{}, {largest}), largest, c.number_like(0, largest)});
   const auto sum = reduce<ReduceSum>(c, c.add(Exp{}, {subtract(c, x, m)}), axes, true);

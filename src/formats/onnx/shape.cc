@@ -1,6 +1,9 @@
 /// Operators that change shapes, and shapes as tensors.
-#include <algorithm>
 #include "ops/shaping.h"
+
+#include <algorithm>
+#include <limits>
+#include <numeric>
 
 #include "formats/onnx/build.h"
 #include "formats/onnx/convert.h"
@@ -63,12 +66,22 @@ Values convert_transpose(Call& c) {
   return {order ? c.transpose(c.in(0), *order) : c.add(Transpose{}, {c.in(0)})};
 }
 
-/// Since opset 15 of a range of axes.
+/// Since opset 15 of a range of axes. Where the rank is known they are gathered: known sizes among them stay
+/// known to what chooses a branch by them.
 Values convert_shape(Call& c) {
-  auto shape = c.shape_of(c.in(0));
-  if (c.has_attribute("start") || c.has_attribute("end"))
-    shape = c.slice(shape, 0, c.i("start", 0), c.i("end", std::numeric_limits<std::int64_t>::max()));
-  return {shape};
+  constexpr auto kAll = std::numeric_limits<std::int64_t>::max();
+  const auto shape = c.shape_of(c.in(0));
+  auto start = c.i("start", 0), end = c.i("end", kAll);
+  const auto& type = c.type(c.in(0)).shape;
+  if (!type.ranked()) return {start == 0 && end == kAll ? shape : c.slice(shape, 0, start, end)};
+  const auto rank = static_cast<std::int64_t>(type.rank());
+  start = std::clamp<std::int64_t>(start < 0 ? start + rank : start, 0, rank);
+  end = std::clamp<std::int64_t>(end < 0 ? end + rank : end, 0, rank);
+  if (start == 0 && end == rank) return {shape};
+  if (start >= end) return {c.ints_constant({})};
+  Ints axes(static_cast<std::size_t>(end - start));
+  std::iota(axes.begin(), axes.end(), start);
+  return {c.add(Gather{}, {shape, c.ints_constant(axes), c.int_constant(0)})};
 }
 
 Values convert_size(Call& c) { return {c.add(ReduceProd{}, {c.shape_of(c.in(0)), c.ints_constant({0})})}; }
