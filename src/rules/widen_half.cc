@@ -9,7 +9,7 @@
 #include "ops/elementwise.h"
 #include "ops/eval.h"
 #include "ops/quantization.h"
-#include "ops/shaping.h"
+#include "rules/support.h"
 
 namespace lamina {
 namespace {
@@ -73,20 +73,37 @@ class Widener {
     return is_integer(type) && bits_of(type) - (is_signed(type) ? 1 : 0) <= digits;
   }
 
-  /// The numbers are integers times a scale: what multiplies them multiplies the integers
-  /// (rules/int8_products.cc), as oneDNN Graph means a conversion to a half type between Dequantize and a
-  /// product.
   static bool is_dequantised(const Graph& graph, ValueId v) {
-    for (;;) {
-      const auto producer = graph.producer(v);
-      if (!producer.valid()) return false;
-      const auto& node = graph.node(producer);
+    for (auto id = graph.producer(v); id.valid(); id = graph.producer(graph.node(id).inputs[0])) {
+      const auto& node = graph.node(id);
       if (node.op.is<Dequantize>()) return bits_of(graph.type(node.inputs[0]).element) <= 8;
-      if (!node.op.is<Reshape>() && !node.op.is<Transpose>() && !node.op.is<Squeeze>() &&
-          !node.op.is<Unsqueeze>())
-        return false;
-      v = node.inputs[0];
+      if (!moves_elements(node)) return false;
     }
+    return false;
+  }
+
+  /// A product, and element-wise operators behind it as far as `steps`, which become its stages.
+  static bool is_behind_product(const Graph& graph, ValueId v, int steps = 6) {
+    const auto id = graph.producer(v);
+    if (!id.valid()) return false;
+    const auto& node = graph.node(id);
+    if (has_weights(node)) return true;
+    if (steps == 0 || !node.op.has(Trait::elementwise)) return false;
+    return std::any_of(node.inputs.begin(), node.inputs.end(),
+                       [&](ValueId in) { return in.valid() && is_behind_product(graph, in, steps - 1); });
+  }
+
+  /// Products read it, as integers times a scale (rules/int8_products.cc), and stages behind them: oneDNN
+  /// Graph means a conversion to a half type between Dequantize and these so.
+  static bool goes_into_products(const Graph& graph, ValueId v) {
+    if (graph.is_result(v) || graph.value(v).uses.empty()) return false;
+    return std::all_of(graph.value(v).uses.begin(), graph.value(v).uses.end(), [&](const Use& use) {
+      const auto& node = graph.node(use.node);
+      if (has_weights(node)) return true;
+      if (moves_elements(node)) return goes_into_products(graph, node.outputs[0]);
+      if (!node.op.has(Trait::elementwise) || node.inputs.size() != 2) return false;
+      return is_behind_product(graph, node.inputs[1 - use.input]);
+    });
   }
 
   /// Where the model itself rounds: Converts to a half type of numbers that it does not hold. They stay, as
@@ -99,7 +116,7 @@ class Widener {
       const auto* convert = n.op.as<Convert>();
       if (convert && is_half(convert->destination_type) &&
           !holds_all_of(convert->destination_type, graph.type(n.inputs[0]).element) &&
-          !is_dequantised(graph, n.inputs[0]))
+          !(is_dequantised(graph, n.inputs[0]) && goes_into_products(graph, n.outputs[0])))
         all.insert(id.index);
     }
     return all;

@@ -82,6 +82,33 @@ TEST(WidenHalf, ConvertLikeRounds) {
   EXPECT_EQ(to_doubles(interpret(g, {Tensor::of<float>({2}, {1.9999F, 257}), like}).at(0)), (Floats{2, 256}));
 }
 
+/// How many Converts to bf16 are left behind a Dequantize.
+int roundings_behind_dequantize(const std::string& readers) {
+  auto g = parse(
+      "graph (q: u8[1,4], w: i8[4,3]) -> (y) {\n s = const f32[] {0.3}\n d = Dequantize(q, s)\n"
+      " a = Convert(d) destination_type=bf16\n v = Dequantize(w, s)\n"
+      " b = Convert(v) destination_type=bf16\n" +
+      readers + "\n y = Convert(z) destination_type=f32\n}");
+  widen_half(g);
+  int count = 0;
+  for (const auto id : g.order()) {
+    const auto* convert = g.node(id).op.as<Convert>();
+    count += convert && convert->destination_type == ElementType::bf16;
+  }
+  return count;
+}
+
+/// A product computes with the integers themselves, and so do its stages; others see the rounded number.
+TEST(WidenHalf, DequantisedNumbersAreRoundedUnlessAProductReadsThem) {
+  EXPECT_EQ(roundings_behind_dequantize("z = MatMul(a, b)"), 0);
+  EXPECT_EQ(roundings_behind_dequantize("t = Transpose(b)\n z = MatMul(a, t) transpose_b=true"), 0);
+  EXPECT_EQ(roundings_behind_dequantize("p = MatMul(b, b) transpose_a=true\n r = Relu(a)\n"
+                                        " t = Transpose(r)\n z = MatMul(t, a)"),
+            1);
+  EXPECT_EQ(roundings_behind_dequantize("z = Floor(a)"), 1);
+  EXPECT_EQ(roundings_behind_dequantize("z = Multiply(a, a)"), 1);
+}
+
 TEST(WidenHalf, IntegersOfFewBitsNeedNoRounding) {
   auto g = parse(R"(graph (x: u8[2]) -> (y) {
     a = Convert(x) destination_type=bf16
