@@ -33,8 +33,8 @@ class LentArena {
 
   struct Lent {
     std::unique_ptr<tbb::task_arena> arena;
-    int uses = 0;  ///< without help
-    std::chrono::steady_clock::time_point cleared = {};
+    int uses = 0;                                            ///< without help
+    std::chrono::steady_clock::time_point clear_again = {};  ///< not before
   };
   /// Idle ones by their number of threads.
   using Idle = std::multimap<int, Lent>;
