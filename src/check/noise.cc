@@ -108,7 +108,7 @@ class NoisyRun {
     if (most == 0 || !one_varies) return 0;
     if (op.is<Dequantize>()) return most * largest_of(in.at(1).tensor);
     if (op.is<Multiply>()) return most * largest_of(in.at(in[0].varies ? 1 : 0).tensor);
-    if (op.is<Softmax>() || op.is<Sigmoid>()) return most / 4;  // the steepest slope of both
+    if (op.is<Softmax>() || op.is<Sigmoid>()) return most / 4;  // their steepest slope is 1/4
     if (op.is<Relu>() || op.is<Clamp>() || op.is<Tanh>()) return most;
     return op.is<Add>() || op.is<Subtract>() ? most : 0;
   }

@@ -6,8 +6,8 @@
 
 #include "base/cancellation.h"
 #include "base/nearest.h"
-#include "graph/infer.h"
 #include "graph/verify.h"
+#include "rewrite/propagate.h"
 
 namespace lamina {
 namespace {
@@ -26,13 +26,6 @@ void drop_repeats(std::vector<SourceId>& sources) {
 bool unread(const Graph& graph, const Node& n) {
   return std::all_of(n.outputs.begin(), n.outputs.end(), [&](ValueId v) { return graph.readers(v) == 0; });
 }
-
-}  // namespace
-
-namespace {
-
-/// By node, for each of its inputs: inference asked for its value and there was none.
-using WideNodes = std::unordered_map<std::uint32_t, std::vector<bool>>;
 
 }  // namespace
 
@@ -240,48 +233,6 @@ void check_type(const Graph& graph, const Rule& rule, const std::string& label, 
       old_type.element == new_type.element || old_type.element == ElementType::undefined;
   LAMINA_CHECK(same_element && merge(old_type.shape, new_type.shape), "rule \"{}\" at '{}' makes {} of {}",
                rule.name, label, to_string(new_type), to_string(old_type));
-}
-
-/// Sizes as numbers: inference looks through such values (ShapeOf -> Gather -> Reshape).
-bool may_hold_sizes(const TensorType& type) {
-  return is_integer(type.element) && (!type.shape.ranked() || type.shape.rank() < 2);
-}
-
-/// Whether inference of a node may give another type now that input `input` is a constant of the type that it
-/// had: only where it asks for the input's value. Of few inputs that is not worth to be known.
-bool asks_for_value(const Graph& graph, const Use& use, WideNodes& wide) {
-  constexpr std::size_t kWide = 16;
-  const Node& n = graph.node(use.node);
-  if (n.inputs.size() < kWide) return true;
-  const auto [it, fresh] = wide.try_emplace(use.node.index);
-  auto& asked = it->second;
-  if (fresh || asked.size() != n.inputs.size()) {
-    InferContext context(graph, n);
-    n.op->infer(context);
-    asked.resize(n.inputs.size());
-    for (std::size_t i = 0; i < asked.size(); ++i) asked[i] = context.lacks(i);
-  }
-  return asked[use.input];
-}
-
-/// Types follow from a value that has changed; `same_type`: only in that it is a constant now.
-void propagate_types(Graph& graph, ValueId from, bool same_type, WideNodes& wide) {
-  std::vector<ValueId> changed{from};
-  std::unordered_set<std::uint32_t> sizes;  // that were followed
-  while (!changed.empty()) {
-    const auto v = changed.back();
-    changed.pop_back();
-    const auto uses = graph.value(v).uses;
-    for (const auto& use : uses) {
-      bool retyped = false;
-      if (v != from || !same_type || asks_for_value(graph, use, wide)) {
-        retyped = graph.infer_node(use.node);
-        wide.erase(use.node.index);
-      }
-      for (auto o : graph.node(use.node).outputs)
-        if (retyped || (may_hold_sizes(graph.type(o)) && sizes.insert(o.index).second)) changed.push_back(o);
-    }
-  }
 }
 
 /// Takes a node out; its inputs' producers and their other readers may now fit.

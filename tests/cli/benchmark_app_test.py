@@ -230,7 +230,7 @@ class Output(Base):
                       "-infer_precision f16 -niter 2", "-enforcebf16=false -niter 2", "-enforcebf16 -niter 2", "-nstreams AUTO -niter 2", "-nstreams NUMA -niter 2",
                       "-nstreams CPU:2 -nthreads 2 -niter 2", "-ip FP32 -op f32 -niter 2", "-ip U8 -niter 2", "-iop Input3:f16 -niter 2", "-imean [127.5] -iscale Input3[2] -niter 2", "-layout [NCHW] -niter 2", "-layout Input3[NCHW] -niter 2",
                       "-no_warmup -niter 2", "-lfile -niter 2", "-inference_only=false -niter 2", "-inference_only no -niter 2", "-i random -niter 2", "-d AUTO -niter 2",
-                      "-target_device MULTI:CPU -niter 2", "-t 0.01", "-cdir x -niter 2", "--pc true -niter 2"):
+                      "-target_device MULTI:CPU -niter 2", "-t 0.01", f"-cdir {self.folder}/c -niter 2", "--pc true -niter 2"):
             with self.subTest(words):
                 self.lines(*words.split())
 

@@ -5,6 +5,7 @@ import dataclasses
 import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
+from peers import RandomBase
 
 TYPES = {"f": TensorProto.FLOAT, "d": TensorProto.DOUBLE, "i": TensorProto.INT32, "l": TensorProto.INT64, "e": TensorProto.FLOAT16}
 TRANSFORMS = ("NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO", "PROBIT")
@@ -34,23 +35,8 @@ class Case:
         return {f"x{i}": a for i, a in enumerate(self.inputs)}
 
 
-class Random:
+class Random(RandomBase):
     """What cases are made of."""
-
-    def __init__(self, seed: int):
-        self.g = np.random.default_rng(seed)
-
-    def pick(self, *values):
-        return values[self.g.integers(len(values))]
-
-    def size(self, low: int, high: int) -> int:
-        return int(self.g.integers(low, high + 1))
-
-    def flag(self, share: float = 0.5) -> bool:
-        return bool(self.g.random() < share)
-
-    def floats(self, *shape: int) -> np.ndarray:
-        return self.g.standard_normal(shape).astype(np.float32)
 
     def numbers(self, count: int, low: float = -1, high: float = 1) -> list[float]:
         return [float(v) for v in self.g.uniform(low, high, count).astype(np.float32)]

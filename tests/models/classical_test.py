@@ -3,59 +3,42 @@
 classical_test.py [--only TEXT] [--seed N] [--cases N] [--show]
 """
 
-import argparse
-import collections
-import concurrent.futures
-import os
-import pathlib
-import subprocess
 import sys
-import tempfile
-import zlib
 
 import numpy as np
 
 try:
-    import onnxruntime
+    import onnxruntime  # noqa: F401
     from classical_cases import GENERATORS, Case, Random
     from onnx.reference import ReferenceEvaluator
 except ImportError as e:
     print(f"skipped: {e}")
     sys.exit(0)
 
-TOOL = os.environ.get("LAMINA_TOOL", "build/release/bin/lamina")
+from peers import Verdict, compare_cases, run_lamina, run_onnxruntime, unlike
 
 
-def peer(case: Case) -> list[np.ndarray]:
+def peer(case: Case) -> dict[str, np.ndarray]:
     if case.oracle == "reference":
-        return ReferenceEvaluator(case.model()).run(None, case.feed())
-    options = onnxruntime.SessionOptions()
-    options.log_severity_level = 4
-    options.intra_op_num_threads = 1
-    return onnxruntime.InferenceSession(case.model().SerializeToString(), options, providers=["CPUExecutionProvider"]).run(None, case.feed())
+        return dict(zip(case.outputs, ReferenceEvaluator(case.model()).run(None, case.feed()), strict=True))
+    return run_onnxruntime(case.model().SerializeToString(), case.feed())
 
 
-def run(case: Case, reference: bool) -> tuple[str, str]:
-    """-> ("passed" | "refused by the peer" | "wrong", why)"""
+def run(case: Case, reference: bool) -> Verdict:
     try:
-        wanted = dict(zip(case.outputs, peer(case), strict=True))
+        wanted = peer(case)
     except Exception as e:
         return "refused by the peer", str(e)[:300]
-    with tempfile.TemporaryDirectory() as folder:
-        file, feed, out = (str(pathlib.Path(folder) / name) for name in ("m.onnx", "in.npz", "out.npz"))
-        pathlib.Path(file).write_bytes(case.model().SerializeToString())
-        np.savez(feed, **case.feed())
-        done = subprocess.run([TOOL, "run", file, "--inputs", feed, "--output", out, "--quiet", "--threads", "1", *(["--reference"] if reference else [])],
-                              capture_output=True, text=True, timeout=60)
-        if done.returncode:
-            return "wrong", f"exit {done.returncode}: {done.stderr.strip()}"
-        results = np.load(out)
-        for name, b in wanted.items():
-            a = results[name]
-            if a.shape != b.shape or a.dtype != b.dtype:
-                return "wrong", f"{name} is {a.dtype}{list(a.shape)}, wanted {b.dtype}{list(b.shape)}"
-            if not np.allclose(a, b, rtol=1e-3, atol=case.atol, equal_nan=True):
-                return "wrong", f"{name} is {a[~np.isclose(a, b, rtol=1e-3, atol=case.atol, equal_nan=True)][:4]}, wanted {b[~np.isclose(a, b, rtol=1e-3, atol=case.atol, equal_nan=True)][:4]}"
+    problem, results = run_lamina(case.model().SerializeToString(), case.feed(), *(["--reference"] if reference else []))
+    if problem:
+        return "wrong", problem
+    for name, b in wanted.items():
+        a = results[name]
+        if other := unlike(a, b):
+            return "wrong", f"{name} {other}"
+        off = ~np.isclose(a, b, rtol=1e-3, atol=case.atol, equal_nan=True)
+        if off.any():
+            return "wrong", f"{name} is {a[off][:4]}, wanted {b[off][:4]}"
     return "passed", ""
 
 
@@ -65,27 +48,5 @@ def text(case: Case) -> str:
     return f"{case.op}-{case.version}({shapes}) {short}"
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--only", default="")
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--cases", type=int, help="of each operator")
-    parser.add_argument("--show", action="store_true", help="also what the peer refuses")
-    options = parser.parse_args()
-    np.seterr(all="ignore")
-    cases = [generator(Random(zlib.crc32(f"{name} {options.seed} {i}".encode())))
-             for name, (generator, count) in GENERATORS.items() if options.only in name for i in range(options.cases or count)]
-    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        verdicts = list(pool.map(run, cases, [i % 4 == 3 for i in range(len(cases))]))
-    counts: dict[str, collections.Counter] = collections.defaultdict(collections.Counter)
-    for case, (verdict, why) in zip(cases, verdicts, strict=True):
-        counts[case.op][verdict] += 1
-        if verdict == "wrong" or (options.show and verdict != "passed"):
-            print(f"{verdict}: {text(case)}: {why}")
-    for op, c in counts.items():
-        print(f"{op}: " + ", ".join(f"{c[v]} {v}" for v in ("passed", "refused by the peer", "wrong")))
-    return 1 if any(c["wrong"] or c["passed"] < sum(c.values()) * 0.6 for c in counts.values()) else 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(compare_cases(__doc__, GENERATORS, Random, run, text))

@@ -6,6 +6,7 @@ from collections.abc import Callable
 import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
+from peers import RandomBase
 
 TYPES = {"f": TensorProto.FLOAT, "i": TensorProto.INT32, "l": TensorProto.INT64, "B": TensorProto.UINT8}
 
@@ -57,23 +58,8 @@ class Case:
 MASKED = 2e-3  # a row that sees nothing has scores of -10000, whose roundings are large
 
 
-class Random:
+class Random(RandomBase):
     """What cases are made of."""
-
-    def __init__(self, seed: int):
-        self.g = np.random.default_rng(seed)
-
-    def pick(self, *values):
-        return values[self.g.integers(len(values))]
-
-    def size(self, low: int, high: int) -> int:
-        return int(self.g.integers(low, high + 1))
-
-    def flag(self, share: float = 0.5) -> bool:
-        return bool(self.g.random() < share)
-
-    def floats(self, *shape: int) -> np.ndarray:
-        return self.g.standard_normal(shape).astype(np.float32)
 
     def ints(self, low: int, high: int, *shape: int, dtype: type = np.int32) -> np.ndarray:
         return self.g.integers(low, high + 1, shape).astype(dtype)

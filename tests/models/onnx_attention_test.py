@@ -5,11 +5,7 @@ Half of the cases have symbols for all sizes but the number and the size of head
 """
 
 import importlib.util
-import os
-import pathlib
-import subprocess
 import sys
-import tempfile
 from collections.abc import Callable
 from typing import Any
 
@@ -21,8 +17,8 @@ if importlib.util.find_spec("onnx") is None:
 
 import onnx
 import onnx.reference
+from peers import run_lamina
 
-TOOL = os.environ.get("LAMINA_TOOL", "build/release/bin/lamina")
 Arrays = dict[str, np.ndarray]
 Case = tuple[onnx.NodeProto, Arrays, int, set[str]]  # the node, inputs, operator set, symbols that are known sizes
 Generator = np.random.Generator
@@ -166,18 +162,13 @@ def peer(proto: onnx.ModelProto, inputs: Arrays) -> list[np.ndarray]:
         return list(onnx.reference.ReferenceEvaluator(proto).run(None, inputs))
 
 
-def check(case: Case, how: int, folder: pathlib.Path, extra: list[str]) -> str:
+def check(case: Case, how: int, extra: list[str]) -> str:
     """What is wrong; nothing when the reference agrees."""
     proto = model_of(case, how)
     wanted = peer(proto, case[1])
-    model, feed, out = (str(folder / name) for name in ("m.onnx", "in.npz", "out.npz"))
-    pathlib.Path(model).write_bytes(proto.SerializeToString())
-    np.savez(feed, **{f"in{i}": a for i, a in enumerate(case[1].values())})
-    words = [TOOL, "run", model, "--by-position", "--inputs", feed, "--output", out, "--quiet", "--threads", "1", *extra]
-    done = subprocess.run(words, capture_output=True, text=True, timeout=60)
-    if done.returncode:
-        return done.stderr.strip()
-    results = np.load(out)
+    problem, results = run_lamina(proto.SerializeToString(), {f"in{i}": a for i, a in enumerate(case[1].values())}, "--by-position", *extra)
+    if problem:
+        return problem
     for i, w in enumerate(wanted):
         got = results[f"out{i}"]
         if got.shape != w.shape or not np.allclose(got, w, rtol=1e-3, atol=1e-4, equal_nan=True):
@@ -191,16 +182,15 @@ KINDS: list[Callable[[Generator], Case]] = [attention, attention, attention, ten
 def main() -> int:
     count = int(sys.argv[1]) if len(sys.argv) > 1 else 30
     wrong = 0
-    with tempfile.TemporaryDirectory() as folder:
-        for k, kind in enumerate(KINDS):
-            for seed in range(count):
-                case = kind(np.random.default_rng([k, seed]))
-                how = seed % 4 if seed % 4 < 3 else 1
-                why = check(case, how, pathlib.Path(folder), ["--reference"] if seed % 3 == 2 else [])
-                if why:
-                    wrong += 1
-                    print(f"{kind.__name__} {k} {seed} ({how}): {why}")
-                    print("   ", {n: a.shape for n, a in case[1].items()}, case[2], str(onnx.printer.to_text(case[0])).strip())
+    for k, kind in enumerate(KINDS):
+        for seed in range(count):
+            case = kind(np.random.default_rng([k, seed]))
+            how = seed % 4 if seed % 4 < 3 else 1
+            why = check(case, how, ["--reference"] if seed % 3 == 2 else [])
+            if why:
+                wrong += 1
+                print(f"{kind.__name__} {k} {seed} ({how}): {why}")
+                print("   ", {n: a.shape for n, a in case[1].items()}, case[2], str(onnx.printer.to_text(case[0])).strip())
     print(f"{count * len(KINDS)} cases of {len(KINDS)} kinds, {wrong} wrong")
     return 1 if wrong else 0
 

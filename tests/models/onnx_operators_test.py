@@ -4,11 +4,7 @@ onnx_operators_test.py [CASES OF EACH]
 """
 
 import importlib.util
-import os
-import pathlib
-import subprocess
 import sys
-import tempfile
 from collections.abc import Callable
 from typing import Any
 
@@ -22,8 +18,8 @@ import onnx
 import onnx.numpy_helper
 import onnx.reference
 import onnxruntime
+from peers import run_lamina
 
-TOOL = os.environ.get("LAMINA_TOOL", "build/release/bin/lamina")
 Arrays = dict[str, np.ndarray]
 Case = tuple[list[onnx.NodeProto], Arrays, Arrays, list[str]]  # nodes, inputs, initialisers, outputs
 node = onnx.helper.make_node
@@ -179,21 +175,16 @@ def peer(proto: onnx.ModelProto, inputs: Arrays) -> list[np.ndarray]:
     return list(onnxruntime.InferenceSession(proto.SerializeToString(), providers=["CPUExecutionProvider"]).run(None, inputs))
 
 
-def check(case: Case, folder: pathlib.Path, extra: list[str]) -> str:
+def check(case: Case, extra: list[str]) -> str:
     """What is wrong; nothing when ONNX Runtime agrees."""
     proto = model_of(case)
     try:
         wanted = peer(proto, case[1])
     except Exception as problem:
         return f"ONNX Runtime: {problem}"
-    model, feed, out = (str(folder / name) for name in ("m.onnx", "in.npz", "out.npz"))
-    pathlib.Path(model).write_bytes(proto.SerializeToString())
-    np.savez(feed, **{f"in{i}": a for i, a in enumerate(case[1].values())})
-    words = [TOOL, "run", model, "--by-position", "--inputs", feed, "--output", out, "--quiet", "--threads", "1", *extra]
-    done = subprocess.run(words, capture_output=True, text=True, timeout=60)
-    if done.returncode:
-        return done.stderr.strip()
-    results = np.load(out)
+    problem, results = run_lamina(proto.SerializeToString(), {f"in{i}": a for i, a in enumerate(case[1].values())}, "--by-position", *extra)
+    if problem:
+        return problem
     for i, w in enumerate(wanted):
         got = results[f"out{i}"]
         if got.shape != w.shape or not np.allclose(got, w, rtol=1e-3, atol=1e-4):
@@ -208,13 +199,12 @@ def main() -> int:
     count = int(sys.argv[1]) if len(sys.argv) > 1 else 30
     onnxruntime.set_default_logger_severity(4)
     wrong = 0
-    with tempfile.TemporaryDirectory() as folder:
-        for kind in KINDS:
-            for seed in range(count):
-                why = check(kind(np.random.default_rng(seed)), pathlib.Path(folder), ["--reference"] if seed % 3 == 2 else [])
-                if why:
-                    wrong += 1
-                    print(f"{kind.__name__} {seed}: {why}")
+    for kind in KINDS:
+        for seed in range(count):
+            why = check(kind(np.random.default_rng(seed)), ["--reference"] if seed % 3 == 2 else [])
+            if why:
+                wrong += 1
+                print(f"{kind.__name__} {seed}: {why}")
     print(f"{count * len(KINDS)} cases of {len(KINDS)} kinds, {wrong} wrong")
     return 1 if wrong else 0
 

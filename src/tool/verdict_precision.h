@@ -1,0 +1,36 @@
+#pragma once
+/// The sentences of explain's verdict on 8 bits and on bf16.
+#include <string>
+#include <vector>
+
+#include "tool/findings.h"
+#include "tool/product_costs.h"
+#include "tool/session.h"
+
+namespace lamina::tool {
+
+inline constexpr double kWorthSaying = 0.03;  // of the time
+inline constexpr std::size_t kMostNames = 3;
+
+inline bool runs_a_node(const PlanStep& s) {
+  return s.kind == PlanStep::Kind::kernel || s.kind == PlanStep::Kind::dynamic;
+}
+
+/// What the sentences are made of.
+struct PrecisionFacts {
+  const Findings& all;
+  const Session& s;
+  const Machine& machine;
+  bool here;        ///< it is this machine
+  double estimate;  ///< microseconds of all steps
+  const std::vector<ProductCost>& products;
+  std::string dearest_kind;  ///< the kind of operator that takes most of the time; empty: none does
+};
+
+struct PrecisionVerdict {
+  std::string integers, bf16;
+  double quantising = 0, narrowing = 0;  ///< what 8 bits and bf16 may gain, as a share of the estimate
+};
+PrecisionVerdict precision_verdict(const PrecisionFacts& facts);
+
+}  // namespace lamina::tool
