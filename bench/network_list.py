@@ -15,7 +15,7 @@ CLASSICS = (
     "zfnet512",
 )
 # Built by peers/network_builders.py.
-BUILT = ("mobilenet_v2", "yolo", "bert_mini", "chain100")
+BUILT = ("mobilenet_v2", "yolo", "bert_mini", "chain100", "minilm", "vit_tiny", "gpt_mini")
 
 
 @dataclass(frozen=True)
@@ -118,3 +118,35 @@ ELSEWHERE = {
         "model/point_history_classifier/point_history_classifier_lstm.onnx",
     ),
 }
+
+# For medians by class. Large: at least half a billion multiply-adds for each inference. Networks that are not
+# named here are small ones.
+SMALL = "small convolution networks"
+CLASSES = {
+    "large convolution networks": (
+        "alexnet",
+        "densenet121",
+        "inception_v1",
+        "inception_v2",
+        "resnet50",
+        "style_candy_224",
+        "superres_espcn",
+        "vgg19",
+        "yolo",
+        "zfnet512",
+    ),
+    SMALL: (),
+    "transformers": ("bert_mini", "gpt_mini", "minilm", "vit_tiny"),
+    "recurrent networks": (
+        "dtln_1",
+        "dtln_2",
+        "gtcrn_simple",
+        "point_history_lstm",
+        "silero_vad_16k_op15",
+    ),
+    "tiny networks": ("chain100", "mnist", "samplenet"),
+}
+
+
+def class_of(network: str) -> str:
+    return next((kind for kind, names in CLASSES.items() if network in names), SMALL)

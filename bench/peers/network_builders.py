@@ -146,19 +146,29 @@ class Encoder:
         erf = n.op("Erf", n.op("Div", x, n.number(math.sqrt(2))))
         return n.op("Mul", n.op("Mul", x, n.op("Add", erf, n.number(1))), n.number(0.5))
 
-    def attention(self, x: str) -> str:
+    def attention(self, x: str, mask: str = "") -> str:
         n, h = self.n, self.hidden
         q, k, v = (n.op("Reshape", self.linear(x, h, h), self.split) for _ in range(3))
         rows, columns = n.op("Transpose", q, perm=[0, 2, 1, 3]), n.op("Transpose", k, perm=[0, 2, 3, 1])
         scores = n.op("Div", n.op("MatMul", rows, columns), n.number(math.sqrt(h // self.heads)))
+        scores = n.op("Add", scores, mask) if mask else scores
         mixed = n.op("MatMul", n.op("Softmax", scores, axis=-1), n.op("Transpose", v, perm=[0, 2, 1, 3]))
         joined = n.op("Reshape", n.op("Transpose", mixed, perm=[0, 2, 1, 3]), self.merge)
         return self.linear(joined, h, h)
 
-    def layer(self, x: str) -> str:
-        x = self.norm(self.n.op("Add", x, self.attention(x)))
+    def mlp(self, x: str) -> str:
         inner = self.gelu(self.linear(x, self.hidden, 4 * self.hidden))
-        return self.norm(self.n.op("Add", x, self.linear(inner, 4 * self.hidden, self.hidden)))
+        return self.linear(inner, 4 * self.hidden, self.hidden)
+
+    def layer(self, x: str) -> str:
+        """Normalises behind each part, as BERT does."""
+        x = self.norm(self.n.op("Add", x, self.attention(x)))
+        return self.norm(self.n.op("Add", x, self.mlp(x)))
+
+    def layer_normed_first(self, x: str, mask: str = "") -> str:
+        """Normalises in front of each part, as GPT-2 and vision transformers do."""
+        x = self.n.op("Add", x, self.attention(self.norm(x), mask))
+        return self.n.op("Add", x, self.mlp(self.norm(x)))
 
 
 def bert_mini(
@@ -172,6 +182,39 @@ def bert_mini(
     for _ in range(layers):
         x = encoder.layer(x)
     return n.model("ids", TensorProto.INT64, [1, tokens], x)
+
+
+def minilm() -> onnx.ModelProto:
+    """A sentence encoder of MiniLM's sizes: 6 layers of 384 numbers on 64 tokens."""
+    return bert_mini(6, 384, 12, 64, 30522)
+
+
+def vit_tiny(layers: int = 12, hidden: int = 192, heads: int = 3) -> onnx.ModelProto:
+    """A vision transformer: 196 patches of 16x16 pixels and a class token; 224x224."""
+    n, tokens = Net(), 197
+    encoder = Encoder(n, hidden, heads, tokens)
+    patches = n.op("Conv", "image", n.weight(hidden, 3, 16, 16), n.weight(hidden), strides=[16, 16])
+    rows = n.op("Transpose", n.op("Reshape", patches, n.sizes(1, hidden, -1)), perm=[0, 2, 1])
+    x = n.op("Add", n.op("Concat", n.weight(1, 1, hidden), rows, axis=1), n.weight(1, tokens, hidden))
+    for _ in range(layers):
+        x = encoder.layer_normed_first(x)
+    first = n.op("Gather", encoder.norm(x), n.constant(np.int64(0)), axis=1)
+    logits = n.op("Gemm", first, n.weight(1000, hidden), n.weight(1000), transB=1)
+    return n.model("image", TensorProto.FLOAT, [1, 3, 224, 224], n.op("Softmax", logits, axis=1))
+
+
+def gpt_mini(
+    layers: int = 4, hidden: int = 256, heads: int = 4, tokens: int = 64, words: int = 8192
+) -> onnx.ModelProto:
+    """A language model reading a prompt: 4 causal layers on 64 tokens, scores of 8192 words for each."""
+    n = Net()
+    encoder = Encoder(n, hidden, heads, tokens)
+    mask = n.constant(np.triu(np.full((1, 1, tokens, tokens), -1e9, np.float32), 1))
+    x = n.op("Add", n.op("Gather", n.weight(words, hidden), "ids"), n.weight(1, tokens, hidden))
+    for _ in range(layers):
+        x = encoder.layer_normed_first(x, mask)
+    scores = n.op("MatMul", encoder.norm(x), n.weight(hidden, words))
+    return n.model("ids", TensorProto.INT64, [1, tokens], scores)
 
 
 def chain100(length: int = 100) -> onnx.ModelProto:
