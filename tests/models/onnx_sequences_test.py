@@ -114,6 +114,11 @@ def branches() -> Iterator[Case]:
         s = SplitToSequence<axis=0>(x) q = SequenceConstruct(x,x)
         y = If(c)<then_branch = tb () => (float[a,3] u) { u = SequenceAt(s,i) }, else_branch = eb () => (float[b,3] v) { v = SequenceAt(q,i) }> }""", {
         "x": f(2, 3), "c": np.array(True), "i": i(1)}
+    body = "r0 = Add(x,x)"
+    for level in range(1, 21):
+        body = f"""r{level} = If({"c" if level % 2 else "d"})<then_branch = t{level} () => (float[n] r{level - 1}) {{ {body} }},
+            else_branch = e{level} () => (float[n] q{level}) {{ q{level} = Neg(x) }}>"""
+    yield "if_deep", f"g (float[n] x, bool c, bool d) => (float[n] r20) {{ {body} }}", {"x": f(3), "c": np.array(True), "d": np.array(True)}
     yield "if_rank", """g (float[n] x, bool c) => (y) <int64[1] ax={0}> {
         z = If(c)<then_branch = tb () => (float[a,b] u) { u = Unsqueeze(x,ax) }, else_branch = eb () => (float[a] v) { v = Neg(x) }>
         y = Relu(z) }""", {"x": f(3), "c": np.array(True)}
