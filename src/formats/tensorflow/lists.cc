@@ -235,6 +235,10 @@ Values convert_pop_back(Call& c) {
 
 }  // namespace
 
+bool is_untyped_list(const Graph& graph, ValueId v) {
+  return inputs_of(graph, v, kList) != nullptr || inputs_of(graph, v, kJoined) != nullptr;
+}
+
 ValueId unwritten_list(Graph& graph, ValueId list, const TensorType& written) {
   auto length = unwritten_length(graph, list);
   if (!length.valid()) length = graph.add_constant(Tensor::of<std::int64_t>({1}, Ints{1}));
@@ -268,10 +272,9 @@ ValueId list_length(Graph& graph, ValueId list) {
 void erase_unread_lists(Graph& graph) {
   for (auto i = static_cast<std::uint32_t>(graph.node_slots()); i-- > 0;) {
     const auto& node = graph.node({i});
-    if (node.erased()) continue;
+    if (node.erased() || !node.op.is<Opaque>()) continue;
     const auto list = node.outputs[0];
-    if ((inputs_of(graph, list, kList) || inputs_of(graph, list, kJoined)) && graph.readers(list) == 0)
-      graph.erase({i});
+    if (is_untyped_list(graph, list) && graph.readers(list) == 0) graph.erase({i});
   }
 }
 

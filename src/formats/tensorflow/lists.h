@@ -6,6 +6,9 @@
 
 namespace lamina::tensorflow {
 
+/// A list that nothing was written to, or that is joined: an Opaque node, no tensor.
+bool is_untyped_list(const Graph& graph, ValueId v);
+
 /// A list of zeros in place of one that nothing was written to, given the type that the written one has.
 /// Sizes of elements that are not known are 1 for now.
 ValueId unwritten_list(Graph& graph, ValueId list, const TensorType& written);

@@ -357,25 +357,29 @@ class LoopImport {
   /// What leaves the loop is read by nodes that join the list, and by such as ask for its length; the
   /// elements may have different lengths then.
   bool is_only_joined(const Variable& v) const {
-    std::vector<std::uint32_t> open;
+    std::vector<Ref> open;
     for (auto exit : frame_.exits) {
       const auto& from = links(exit).inputs;
       if (from.empty() || !in_.needed_[exit] || !is_switch(op(from[0].node))) continue;
       const auto& inputs = links(from[0].node).inputs;
-      if (!inputs.empty() && inputs[0].node == v.of.merge) open.push_back(exit);
+      if (!inputs.empty() && inputs[0].node == v.of.merge) open.push_back({exit, 0});
     }
     bool joins = false;
     while (!open.empty()) {
-      const auto& read = in_.links_.readers(open.back());
+      const auto list = open.back();
       open.pop_back();
-      if (read.empty()) return false;
-      for (auto n : read) {
-        if (op(n) == "Identity")
-          open.push_back(n);
-        else if (op(n).starts_with("TensorArrayConcat") || op(n).starts_with("TensorListConcat"))
-          joins = true;
-        else if (!op(n).starts_with("TensorArraySize") && op(n) != "TensorListLength")
-          return false;
+      if (!in_.links_.is_read(list.node)) return false;  // a result of the graph
+      for (auto n : std::set(in_.links_.readers(list.node).begin(), in_.links_.readers(list.node).end())) {
+        const auto& inputs = links(n).inputs;
+        for (std::uint32_t port = 0; port < inputs.size(); ++port) {
+          if (inputs[port] != list) continue;
+          if (op(n) == "Identity" || op(n) == "IdentityN")
+            open.push_back({n, port});
+          else if (op(n).starts_with("TensorArrayConcat") || op(n).starts_with("TensorListConcat"))
+            joins = true;
+          else if (!op(n).starts_with("TensorArraySize") && op(n) != "TensorListLength")
+            return false;
+        }
       }
     }
     return joins;
