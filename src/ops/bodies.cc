@@ -6,25 +6,32 @@ namespace lamina::control {
 
 namespace {
 
-constexpr int kDeepest = 8;  // bodies in bodies: each level may be inferred up to four times
+constexpr int kDeepest = 64;      // bodies in bodies
+constexpr int kDeepestLoops = 8;  // loops in loops: each may infer its body up to four times
 
 /// Counts the bodies that are being inferred inside of each other.
 class Depth {
  public:
-  explicit Depth(const InferContext& c) {
-    if (++depth_ > kDeepest) {
-      --depth_;
-      c.fail("bodies are nested more than {} deep", kDeepest);
-    }
+  explicit Depth(bool of_loop) : of_loop_(of_loop) {
+    if (bodies_ >= kDeepest) fail(ErrorCode::over_limit, "bodies are nested more than {} deep", kDeepest);
+    if (of_loop && loops_ >= kDeepestLoops)
+      fail(ErrorCode::over_limit, "loops are nested more than {} deep", kDeepestLoops);
+    ++bodies_;
+    loops_ += of_loop ? 1 : 0;
   }
-  ~Depth() { --depth_; }
+  ~Depth() {
+    --bodies_;
+    loops_ -= of_loop_ ? 1 : 0;
+  }
   Depth(const Depth&) = delete;
   Depth& operator=(const Depth&) = delete;
 
  private:
-  static thread_local int depth_;
+  bool of_loop_;
+  static thread_local int bodies_, loops_;
 };
-thread_local int Depth::depth_ = 0;
+thread_local int Depth::bodies_ = 0;
+thread_local int Depth::loops_ = 0;
 
 /// What is true of both shapes.
 Shape common(const Shape& a, const Shape& b) {
@@ -38,8 +45,8 @@ Shape common(const Shape& a, const Shape& b) {
 }  // namespace
 
 std::vector<TensorType> types_of_results(const InferContext& c, const Graph& body,
-                                         const std::vector<TensorType>& parameters) {
-  const Depth depth(c);
+                                         const std::vector<TensorType>& parameters, bool of_loop) {
+  const Depth depth(of_loop);
   c.require(body.inputs().size() == parameters.size(), "a body has {} parameters, wanted {}",
             body.inputs().size(), parameters.size());
   for (const auto& r : body.results())

@@ -1,5 +1,6 @@
 #include "ops/control.h"
 
+#include "base/error.h"
 #include "graph/op_model.h"
 #include "ops/bodies.h"
 #include "ops/operators.h"
@@ -28,6 +29,7 @@ void If::infer(InferContext& c) const {
     try {
       found.push_back(types_of_results(c, body, captured));
     } catch (const Error& e) {
+      if (ends_the_work(e.code())) throw;
       problem = e.what();
     }
   }

@@ -159,7 +159,7 @@ std::vector<TensorType> settled_results(const InferContext& c, const Places& p,
                                         std::vector<TensorType>& parameters) {
   std::vector<TensorType> results;
   for (int pass = 0; pass < 4; ++pass) {
-    results = types_of_results(c, c.bodies()[0], parameters);
+    results = types_of_results(c, c.bodies()[0], parameters, true);
     bool settled = true;
     for (std::size_t i = 0; i < p.carried; ++i) {
       auto joined = common_type(c, parameters[2 + i], results[1 + i], fmt::format("carried value {}", i));

@@ -1,6 +1,7 @@
 // Sequences are lists while a model is read.
 #include <gtest/gtest.h>
 
+#include "ops/control.h"
 #include "ops/eval.h"
 #include "tests/support/onnx_model.h"
 
@@ -73,10 +74,141 @@ TEST(OnnxSequences, WhatTheyCannotDoIsListed) {
   };
   EXPECT_EQ(reasons(two().node("Relu", {"s"}, {"y"}).output("y")), Strings{"Relu: a sequence as an input"});
   EXPECT_EQ(reasons(two().output("s")), Strings{"output of type sequence: "});
-  EXPECT_EQ(reasons(two().input("i", ElementType::i64, {}).node("SequenceAt", {"s", "i"}, {"y"}).output("y")),
-            Strings{"SequenceAt: a position that is computed"});
   EXPECT_EQ(reasons(two().node("SequenceConstruct", {"a", "s"}, {"t"}).output("t")),
             Strings{"SequenceConstruct: a sequence as an input"});
+  auto mixed = two();
+  mixed.input("i", ElementType::i64, {}).initializer("one", floats({1, 1}, {1}));
+  mixed.node("SequenceInsert", {"s", "one"}, {"t"}).node("SequenceAt", {"t", "i"}, {"y"}).output("y");
+  EXPECT_EQ(reasons(mixed),
+            Strings{"SequenceAt: a sequence of a length known at run time, with elements of different or "
+                    "unknown ranks"});
+  OnnxGraph some, none;
+  some.output("a");
+  none.node("Optional", {}, {"nothing"}).output("nothing");
+  auto sometimes = two().input("c", ElementType::boolean, {});
+  sometimes.node(
+      "If", {"c"}, {"o"},
+      {graph_attribute("then_branch", some.bytes()), graph_attribute("else_branch", none.bytes())});
+  EXPECT_EQ(reasons(sometimes.node("OptionalHasElement", {"o"}, {"y"}).output("y")),
+            Strings{"If: branches of which one returns a sequence or nothing, the other a tensor"});
+}
+
+TEST(OnnxSequences, PositionsMayBeComputed) {
+  auto g = two();
+  g.input("i", ElementType::i64, {}).node("SequenceAt", {"s", "i"}, {"y"}).output("y");
+  const auto at = [&](std::int64_t i) {
+    return values(run_onnx(g, {floats({2}, {1, 2}), floats({2}, {3, 4}), index(i)})[0]);
+  };
+  EXPECT_EQ(at(0), (List{1, 2}));
+  EXPECT_EQ(at(-1), (List{3, 4}));
+  EXPECT_THROW(at(2), Error);
+  EXPECT_THROW(at(-3), Error);
+}
+
+TEST(OnnxSequences, LengthsMayShowAtRunTime) {
+  OnnxGraph g;
+  g.input("x", ElementType::f32, {"n", "2"}).initializer("one", index(1)).initializer("two", index(2));
+  g.node("SplitToSequence", {"x", "two"}, {"s"}).node("SequenceLength", {"s"}, {"n"});
+  g.node("SequenceAt", {"s", "one"}, {"y"}).node("SequenceErase", {"s", "one"}, {"t"});
+  g.node("ConcatFromSequence", {"t"}, {"z"}, {attribute("axis", 0)}).output("n").output("y").output("z");
+  const auto out = run_onnx(g, {floats({5, 2}, {0, 1, 2, 3, 4, 5, 6, 7, 8, 9})});
+  EXPECT_EQ(to_ints(out[0]), Ints{3});
+  EXPECT_EQ(values(out[1]), (List{4, 5, 6, 7}));
+  EXPECT_EQ(values(out[2]), (List{0, 1, 2, 3, 8, 9}));
+  EXPECT_THROW(run_onnx(g, {floats({2, 2}, {0, 1, 2, 3})}), Error);  // there is no element 1
+}
+
+/// A loop of n iterations that carries the sequence s.
+OnnxGraph looping(const OnnxGraph& nodes) {
+  OnnxGraph body = nodes, g = two();
+  body.input("i", ElementType::i64, {}).input("c", ElementType::boolean, {}).input("q", ElementType::f32, {});
+  body.node("Identity", {"c"}, {"d"}).output("d").output("r");
+  g.input("n", ElementType::i64, {}).node("SequenceEmpty", {}, {"e"});
+  return g.node("Loop", {"n", "", "s"}, {"l"}, {graph_attribute("body", body.bytes())})
+      .node("ConcatFromSequence", {"l"}, {"y"}, {attribute("axis", 0)})
+      .output("y");
+}
+
+std::vector<float> looped(const OnnxGraph& nodes, std::int64_t times) {
+  return values(run_onnx(looping(nodes), {floats({2}, {1, 2}), floats({2}, {3, 4}), index(times)})[0]);
+}
+
+/// How many tensors the graph's loop carries.
+std::int64_t carried_by(const OnnxGraph& g) {
+  const auto m = read_onnx_bytes(onnx_model(g));
+  for (auto n : m.graph.order()) {
+    const auto* loop = m.graph.node(n).op.as<Loop>();
+    if (loop != nullptr) return loop->carried;
+  }
+  return -1;
+}
+
+TEST(OnnxSequences, LoopsCarryLists) {
+  OnnxGraph turns;  // the first one doubled goes to the end: the length stays
+  turns.node("SequenceAt", {"q", "first"}, {"f"}).node("Add", {"f", "f"}, {"g"});
+  turns.node("SequenceErase", {"q", "first"}, {"p"}).node("SequenceInsert", {"p", "g"}, {"r"});
+  EXPECT_EQ(looped(turns, 3), (List{6, 8, 4, 8}));
+  EXPECT_EQ(looped(turns, 0), (List{1, 2, 3, 4}));
+  EXPECT_EQ(carried_by(looping(turns)), 2);
+}
+
+TEST(OnnxSequences, LoopsAppend) {
+  OnnxGraph appends;
+  appends.node("Cast", {"i"}, {"f"}, {attribute("to", 1)}).node("Add", {"a", "f"}, {"g"});
+  appends.node("SequenceInsert", {"q", "g"}, {"r"});
+  EXPECT_EQ(looped(appends, 2), (List{1, 2, 3, 4, 1, 2, 2, 3}));
+  EXPECT_EQ(looped(appends, 0), (List{1, 2, 3, 4}));
+  EXPECT_EQ(carried_by(looping(appends)), 0);  // nothing grows
+}
+
+TEST(OnnxSequences, LoopsReadWhatTheyGrow) {
+  OnnxGraph grows;
+  grows.node("SequenceAt", {"q", "last"}, {"f"}).node("Add", {"f", "b"}, {"g"});
+  grows.node("SequenceInsert", {"q", "g", "first"}, {"r"});
+  EXPECT_EQ(looped(grows, 2), (List{6, 8, 6, 8, 1, 2, 3, 4}));
+}
+
+TEST(OnnxSequences, BranchesReadAndReturnThem) {
+  OnnxGraph yes, no;
+  yes.node("SequenceInsert", {"s", "a"}, {"t"}).output("t");
+  no.node("SequenceErase", {"s", "last"}, {"u"}).output("u");
+  auto g = two().input("c", ElementType::boolean, {});
+  g.node("If", {"c"}, {"v"},
+         {graph_attribute("then_branch", yes.bytes()), graph_attribute("else_branch", no.bytes())});
+  g.node("ConcatFromSequence", {"v"}, {"y"}, {attribute("axis", 0)}).output("y");
+  const auto chosen = [&](bool c) {
+    return values(run_onnx(g, {floats({2}, {1, 2}), floats({2}, {3, 4}), Tensor::scalar<bool>(c)})[0]);
+  };
+  EXPECT_EQ(chosen(true), (List{1, 2, 3, 4, 1, 2}));
+  EXPECT_EQ(chosen(false), (List{1, 2}));
+}
+
+TEST(OnnxSequences, MapsRunOnEachElement) {
+  OnnxGraph body;
+  body.input("e", ElementType::f32, {"?"}).node("Add", {"e", "b"}, {"o"}).output("o");
+  for (const bool listed : {true, false}) {
+    auto g = two().initializer("one", index(1));
+    if (!listed) g.input("n", ElementType::i64, {}).node("SequenceInsert", {"s", "b", "n"}, {"list"});
+    g.node("SequenceMap", {listed ? "s" : "list"}, {"m"}, {graph_attribute("body", body.bytes())});
+    g.node("ConcatFromSequence", {"m"}, {"y"}, {attribute("axis", 0)}).output("y");
+    std::vector<Tensor> inputs{floats({2}, {1, 2}), floats({2}, {3, 4})};
+    if (!listed) inputs.push_back(index(0));
+    EXPECT_EQ(values(run_onnx(g, inputs, 17)[0]), listed ? (List{4, 6, 6, 8}) : (List{6, 8, 4, 6, 6, 8}));
+  }
+}
+
+TEST(OnnxSequences, OptionalsAreKnown) {
+  auto g = two();
+  g.node("Optional", {"s"}, {"o"}).node("OptionalHasElement", {"o"}, {"has"}).output("has");
+  g.node("OptionalGetElement", {"o"}, {"t"}).node("SequenceLength", {"t"}, {"n"}).output("n");
+  g.node("Optional", {}, {"nothing"}).node("OptionalHasElement", {"nothing"}, {"hasnt"}).output("hasnt");
+  const auto out = run_onnx(g, {floats({2}, {1, 2}), floats({2}, {3, 4})}, 18);
+  EXPECT_EQ(values(out[0]), List{1});
+  EXPECT_EQ(to_ints(out[1]), Ints{2});
+  EXPECT_EQ(values(out[2]), List{0});
+  EXPECT_EQ(onnx_refusal(onnx_model(
+                two().node("Optional", {}, {"o"}).node("OptionalGetElement", {"o"}, {"y"}).output("y"))),
+            "node \"y\" (OptionalGetElement, opset 13): the optional has no value");
 }
 
 }  // namespace

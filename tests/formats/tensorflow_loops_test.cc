@@ -168,6 +168,63 @@ TEST(TensorflowLoops, ArraysOfTensors) {
   }
 }
 
+/// The first 1, 2, ... rows of x, n times, one behind the other, by an array that a loop writes.
+TensorflowGraph longer_and_longer(bool reads_elements) {
+  TensorflowGraph g;
+  g.input("x", {-1, 2}).input("n", {}, 3).constant("front", shape_of({0})).constant("step", shape_of({1}));
+  g.node("TensorArrayV3", "made", {"n"}, {type("dtype", 1)});
+  count(g, "n");
+  g.node("Enter", "made/in", {"made"}, {of("while"), flag("is_constant", true)});
+  g.node("Enter", "x/in", {"x"}, {of("while"), flag("is_constant", true)});
+  g.constant("axis", whole(0)).node("ExpandDims", "end", {"while/i/more", "axis"});
+  g.node("StridedSlice", "rows", {"x/in", "front", "end", "step"}, {integer("begin_mask", 1)});
+  carry(g, "list", "made:1", "list/more");
+  g.node("TensorArrayWriteV3", "list/more", {"made/in", "while/i", "rows", "list"});
+  g.node("Exit", "list/exit", {"list/switch"}).node("TensorArraySizeV3", "size", {"made", "list/exit"});
+  g.node("TensorArrayConcatV3", "joined", {"made", "list/exit"}, {type("dtype", 1)});
+  g.node("Identity", "y", {"joined"}).node("Identity", "lengths", {"joined:1"});
+  g.node("Identity", "count", {"size"});
+  if (reads_elements) g.node("TensorArrayReadV3", "first", {"made", "while/zero", "list/exit"});
+  return g;
+}
+
+TEST(TensorflowLoops, ArraysOfDifferentLengthsAreJoined) {
+  const auto g = longer_and_longer(false);
+  EXPECT_TRUE(read_bytes(g.bytes()).unsupported.empty());
+  const auto x = floats({3, 2}, {1, 2, 3, 4, 5, 6});
+  const auto out = run(g, {x, whole(3)});
+  EXPECT_EQ(out.at(0).shape(), (Dims{6, 2}));
+  EXPECT_EQ(values(out[0]), (List{1, 2, 1, 2, 3, 4, 1, 2, 3, 4, 5, 6}));
+  EXPECT_EQ(to_ints(out.at(1)), (Ints{1, 2, 3}));
+  EXPECT_EQ(to_ints(out.at(2)), Ints{3});
+  // An element that is read by itself has one shape.
+  EXPECT_THROW(run(longer_and_longer(true), {x, whole(3)}), Error);
+  EXPECT_EQ(values(run(longer_and_longer(true), {x, whole(1)}).at(0)), (List{1, 2}));
+}
+
+TEST(TensorflowLoops, ListsOfDifferentLengthsAreJoined) {
+  TensorflowGraph g;
+  g.function("less", {"i", "n", "l", "v"}, {tf::node("Less", "r", {"i", "n"})}, {{"r", "r:z:0"}});
+  const auto number = [](const char* name, std::int32_t v) {
+    return tf::node("Const", name, {}, {type("dtype", 3), tensor("value", tensor_proto(whole(v)))});
+  };
+  g.function("step", {"i", "n", "l", "v"},
+             {number("one", 1), number("axis", 0), tf::node("Add", "more", {"i", "one:output:0"}),
+              tf::node("ConcatV2", "twice", {"v", "v", "axis:output:0"}, {integer("N", 2)}),
+              tf::node("TensorListSetItem", "set", {"l", "i", "v"})},
+             {{"i", "more:z:0"}, {"n", "n"}, {"l", "set:output_handle:0"}, {"v", "twice:output:0"}});
+  g.input("x", {2}).constant("n", whole(3)).constant("zero", whole(0)).constant("any", whole(-1));
+  g.node("TensorListReserve", "made", {"any", "n"}, {type("element_dtype", 1)});
+  g.node("StatelessWhile", "loop", {"zero", "n", "made", "x"},
+         {tf::function("cond", "less"), tf::function("body", "step")});
+  g.node("TensorListConcatV2", "all", {"loop:2", "any", "any"}).node("Identity", "y", {"all"});
+  g.node("Identity", "lengths", {"all:1"});
+  const auto out = run(g, {floats({2}, {1, 2})});
+  ASSERT_EQ(out.size(), 2u);
+  EXPECT_EQ(values(out[0]), (List{1, 2, 1, 2, 1, 2, 1, 2, 1, 2, 1, 2, 1, 2}));
+  EXPECT_EQ(to_ints(out[1]), (Ints{2, 4, 8}));
+}
+
 TEST(TensorflowLoops, ArraysGrowPastTheirEndByZeros) {
   TensorflowGraph g;
   g.input("x", {2}).constant("none", whole(0)).constant("place", whole(2));

@@ -45,7 +45,8 @@ def arrays_of(case) -> tuple[list, list] | None:
 
 
 def is_bfloat16(case, output: int) -> bool:
-    return case.model.graph.output[output].type.tensor_type.elem_type == BFLOAT16
+    ports = case.model.graph.output
+    return output < len(ports) and ports[output].type.tensor_type.elem_type == BFLOAT16
 
 
 def with_float32_inputs(proto: onnx.ModelProto) -> onnx.ModelProto:
@@ -92,11 +93,64 @@ def with_constants(case, inputs: list[np.ndarray]) -> tuple[onnx.ModelProto, lis
     return model, [a for a, constant in zip(inputs, chosen, strict=True) if not constant]
 
 
+def plain_arrays(value) -> list[np.ndarray] | None:
+    """A tensor, or the elements of a sequence; None where there is something else."""
+    elements = value if isinstance(value, list) else [value]
+    arrays = [onnx.numpy_helper.to_array(e) if isinstance(e, onnx.TensorProto) else np.asarray(e) for e in elements]
+    return arrays if all(a.dtype.char in NUMPY_TYPES for a in arrays) else None
+
+
+def with_elements(case) -> tuple[onnx.ModelProto, list[np.ndarray], list[np.ndarray]] | None:
+    """The model with an input for each element of a sequence, which it puts together itself, and with an output for each element and for the
+    length. None where there is something else than tensors and sequences of them."""
+    model = onnx.ModelProto()
+    model.CopyFrom(case.model)
+    graph = model.graph
+    inputs, outputs = case.data_sets[0]
+    sides = [(True, *pair) for pair in zip(graph.input, inputs, strict=False)] + [(False, *pair) for pair in zip(graph.output, outputs, strict=False)]
+    given: list[tuple[str, np.ndarray]] = []
+    wanted: list[tuple[str, np.ndarray]] = []
+    before: list[onnx.NodeProto] = []
+    after: list[onnx.NodeProto] = []
+    for is_input, port, value in sides:
+        arrays = plain_arrays(value)
+        if arrays is None:
+            return None
+        if not isinstance(value, list):
+            (given if is_input else wanted).append((port.name, arrays[0]))
+            continue
+        names = [f"{port.name}.{i}" for i in range(len(arrays))]
+        (given if is_input else wanted).extend(zip(names, arrays, strict=True))
+        if is_input:
+            kind = port.type.optional_type.elem_type if port.type.HasField("optional_type") else port.type
+            empty = onnx.helper.make_node("SequenceEmpty", [], [port.name], dtype=kind.sequence_type.elem_type.tensor_type.elem_type)
+            before.append(onnx.helper.make_node("SequenceConstruct", names, [port.name]) if names else empty)
+            continue
+        for i, name in enumerate(names):
+            after.append(onnx.helper.make_node("Constant", [], [f"{name}.at"], value_int=i))
+            after.append(onnx.helper.make_node("SequenceAt", [port.name, f"{name}.at"], [name]))
+        wanted.append((f"{port.name}.length", np.array(len(arrays), np.int64)))
+        after.append(onnx.helper.make_node("SequenceLength", [port.name], [f"{port.name}.length"]))
+    nodes = before + list(graph.node) + after
+    for field, items in ((graph.input, ports_of(given)), (graph.output, ports_of(wanted)), (graph.node, nodes)):
+        del field[:]
+        field.extend(items)
+    return model, [a for _, a in given], [a for _, a in wanted]
+
+
+def ports_of(arrays: list[tuple[str, np.ndarray]]) -> list[onnx.ValueInfoProto]:
+    return [onnx.helper.make_tensor_value_info(name, onnx.helper.np_dtype_to_tensor_dtype(a.dtype), a.shape) for name, a in arrays]
+
+
 def run(case) -> tuple[str, str]:
     """-> ("passed" | "not supported" | "wrong", why)"""
     values = arrays_of(case)
     if values is None:
-        return "not supported", "sequences, strings or types without numpy's"
+        apart = with_elements(case)
+        if apart is None:
+            return "not supported", "sequences, strings or types without numpy's"
+        verdict, why = run_model(case, *apart)
+        return verdict, why or "sequences made of tensors"
     verdict, why = run_model(case, with_float32_inputs(case.model), *values)
     again = with_constants(case, values[0]) if verdict == "not supported" else None
     if again is None:
@@ -140,7 +194,8 @@ def table(rows: list[tuple]) -> str:
     lines = ["# The ONNX package's node cases", "",
              f"Made by `tests/models/node_cases_test.py --write` with onnx {onnx.__version__}: each case runs through the plan and through the reference interpreter.",
              f"**{total['passed']} passed, {total['not supported']} not supported, {total['wrong']} wrong.** {constant} of those that passed are refused with all their",
-             "inputs computed and run with numbers and short lists of integers (axes, sizes) as constants. Not supported are sequences, optionals, strings, maps, training and types that",
+             "inputs computed and run with numbers and short lists of integers (axes, sizes) as constants, or with sequences that are made of tensors in the",
+             "model. Not supported are sequences as inputs and outputs of the model, optionals that may be absent, strings, maps, training and types that",
              "numpy lacks (8-bit and 4-bit floats), among others; such a model is refused with the list of its operators.", "",
              "| operator | passed | not supported | wrong |", "| --- | --- | --- | --- |"]
     lines += [f"| {name} | {c['passed']} | {c['not supported']} | {c['wrong']} |" for name, c in sorted(counts.items())]

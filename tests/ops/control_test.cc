@@ -237,19 +237,27 @@ TEST(Loop, refuses_wrong_declarations) {
   EXPECT_ERROR(around(slicing_loop(), types, {plus_one()}, 3), "the body has 1 results, wanted 4");
 }
 
-TEST(Loop, refuses_bodies_nested_without_end) {
+/// `levels` branches in each other around plus_one().
+Graph nested_branches(int levels) {
   Graph inner = plus_one();
-  EXPECT_ERROR(({
-                 for (int i = 0; i < 20; ++i) {
-                   Graph outer;
-                   const auto x = outer.add_input("x", f32(Shape()));
-                   const auto condition = outer.add_constant(Tensor::scalar(true));
-                   const auto n = outer.add_node(If{}, {condition, x}, "n", 1, {inner, inner});
-                   outer.add_result("y", outer.node(n).outputs[0]);
-                   inner = std::move(outer);
-                 }
-               }),
-               "nested");
+  for (int i = 0; i < levels; ++i) {
+    Graph outer;
+    const auto x = outer.add_input("x", f32(Shape()));
+    const auto condition = outer.add_input("c", {ElementType::boolean, Shape(std::vector<Dim>{})});
+    std::vector<ValueId> inputs{condition, x};
+    if (i > 0) inputs.push_back(condition);
+    Graph other = plus_one();
+    if (i > 0) other.add_input("c", {ElementType::boolean, Shape(std::vector<Dim>{})});
+    const auto n = outer.add_node(If{}, inputs, "n", 1, {inner, other});
+    outer.add_result("y", outer.node(n).outputs[0]);
+    inner = std::move(outer);
+  }
+  return inner;
+}
+
+TEST(If, bodies_may_be_nested_deep_but_not_without_end) {
+  EXPECT_EQ(nested_branches(30).results().size(), 1u);
+  EXPECT_ERROR(nested_branches(70), "bodies are nested more than 64 deep");
 }
 
 TEST(ReadValue, gives_its_initial_value) {

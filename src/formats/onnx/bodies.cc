@@ -14,15 +14,47 @@ Captures Importer::captures(Scope& scope, const std::vector<const GraphProto*>& 
     for (auto name : orders_.free_names(*body)) {
       if (!seen.insert(name).second) continue;
       const auto value = lookup(scope, name);
-      if (is_sequence(scope.graph, value)) throw NotSupported{"a body that reads a sequence"};
       if (value.valid() && !scope.graph.constant(value)) out.emplace_back(name, value);
     }
   return out;
 }
 
+Values captured_values(const Graph& graph, const Captures& captured) {
+  Values out;
+  for (const auto& [name, value] : captured) {
+    const auto held = held_values(graph, value);
+    out.insert(out.end(), held.begin(), held.end());
+  }
+  return out;
+}
+
+std::map<std::string_view, int> Importer::reads(const GraphProto& graph) {
+  std::map<std::string_view, int> out;
+  for (const auto& n : graph.nodes) {
+    for (auto name : n.inputs) ++out[name];
+    for (const auto& a : n.attributes)
+      if (a.g)
+        for (auto name : orders_.free_names(*a.g)) ++out[name];
+  }
+  for (const auto& v : graph.outputs) ++out[v.name];
+  return out;
+}
+
+Importer::Listed Importer::listed() const {
+  return {loaded_.unsupported, unsupported_, loaded_.graph.sources.size()};
+}
+
+void Importer::take_back(Listed before) {
+  loaded_.unsupported = std::move(before.unsupported);
+  unsupported_ = std::move(before.index);
+  loaded_.graph.sources.resize(before.sources);
+}
+
 Graph Importer::import_body(Scope& scope, const GraphProto& proto, const Captures& captured,
                             const BodyPlan& plan) {
   if (scope.depth >= kDeepest) fail(ErrorCode::bad_file, "bodies are nested more than {} deep", kDeepest);
+  if ((body_budget_ -= std::ssize(proto.nodes)) < 0)
+    fail(ErrorCode::bad_file, "bodies in each other have too many nodes");
   Graph body;
   body.name = std::string(proto.name);
   Scope inner{body, &scope, scope.frame, scope.depth + 1, {}, {}, {}};
@@ -34,13 +66,12 @@ Graph Importer::import_body(Scope& scope, const GraphProto& proto, const Capture
     if (!inner.values.emplace(proto.inputs[i].name, own[i]).second)
       fail(ErrorCode::bad_file, "two inputs of a body have the name \"{}\"", proto.inputs[i].name);
   for (const auto& [name, value] : captured)  // a name of the body's own comes first
-    inner.values.emplace(name, body.add_input(std::string(name), scope.graph.type(value)));
+    inner.values.emplace(name, bring_in(body, scope.graph, value, name));
   declare_initializers(inner, proto);
   import_nodes(inner, proto.nodes);
   const auto outputs = results(inner, proto);
-  refuse_sequences(body, outputs);
   plan.end(body, outputs);
-  erase_sequences(body);
+  if (!body.results().empty()) erase_sequences(body);
   return body;
 }
 

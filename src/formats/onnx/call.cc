@@ -135,8 +135,8 @@ const ConverterTable& converters() {
                       register_gathering,   register_generation, register_sorting,
                       register_resize,      register_detection,  register_quantization,
                       register_recurrent,   register_control,    register_attention,
-                      register_signal,      register_sequence,   register_microsoft,
-                      register_ml})
+                      register_signal,      register_sequence,   register_scan,
+                      register_microsoft,   register_ml})
       add(t);
     return t;
   });

@@ -103,6 +103,7 @@ void register_detection(ConverterTable& t);
 void register_quantization(ConverterTable& t);
 void register_recurrent(ConverterTable& t);
 void register_control(ConverterTable& t);
+void register_scan(ConverterTable& t);
 void register_attention(ConverterTable& t);
 void register_signal(ConverterTable& t);
 void register_sequence(ConverterTable& t);

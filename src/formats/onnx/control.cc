@@ -1,18 +1,66 @@
-/// If, Loop, Scan.
+/// If and Loop. Sequences go in and out of bodies as the values that they are made of.
 #include "ops/control.h"
+
+#include <map>
 
 #include "formats/onnx/build.h"
 #include "formats/onnx/importer.h"
+#include "formats/onnx/loops.h"
+#include "formats/onnx/sequence.h"
 #include "ops/elementwise.h"
 #include "ops/shaping.h"
 
 namespace lamina::onnx {
 namespace {
 
-Values values_of(const Captures& captured) {
-  Values out;
-  for (const auto& [name, value] : captured) out.push_back(value);
-  return out;
+void add_results(Graph& body, const Values& values) {
+  for (auto v : values) body.add_result(body.value(v).name, v);
+}
+
+/// The outputs of a body, in its graph.
+struct Branch {
+  Graph body;
+  Values outputs;
+};
+
+Branch read_branch(Call& c, const GraphProto& proto, const Captures& captured) {
+  Branch branch;
+  const BodyPlan plan{[](Graph&) { return Values{}; },
+                      [&](Graph&, const Values& outputs) { branch.outputs = outputs; }};
+  branch.body = c.importer().import_body(c.scope(), proto, captured, plan);
+  return branch;
+}
+
+/// Makes both branches return the same form of sequence: adds its values to their results. Gives the
+/// sequence that the If returns, its values still those of the first branch.
+Sequence agreed(const Call& c, Branch& yes, Branch& no, std::size_t output) {
+  const auto va = yes.outputs[output], vb = no.outputs[output];
+  if (!is_sequence(yes.body, va) || !is_sequence(no.body, vb))
+    c.unsupported("branches of which one returns a sequence or nothing, the other a tensor");
+  auto a = sequence_of(yes.body, va), b = sequence_of(no.body, vb);
+  const auto either = [&](SequenceForm form) { return a.form == form || b.form == form; };
+  if (either(SequenceForm::absent)) {
+    if (a.form != b.form) c.unsupported("an optional that has a value in one branch only");
+    return a;
+  }
+  if (either(SequenceForm::open)) {
+    const auto of_a = item_type(yes.body, a), of_b = item_type(no.body, b);
+    const auto& known = of_a.shape.ranked() ? of_a : of_b;
+    return {
+        SequenceForm::open, {}, of_a.shape.ranked() && of_b.shape.ranked() ? common_item(of_a, of_b) : known};
+  }
+  if (a.form != SequenceForm::listed || b.form != SequenceForm::listed ||
+      a.values.size() != b.values.size()) {
+    const Building in_a(yes.body, c.importer().folding_budget), in_b(no.body, c.importer().folding_budget);
+    const auto like_a = item_type(yes.body, a), like_b = item_type(no.body, b);
+    a = packed(in_a, a, like_b);
+    b = packed(in_b, b, like_a);
+    a.item = common_item(a.item, b.item);
+    if (!a.item.shape.ranked()) c.unsupported("a sequence whose elements have different ranks");
+  }
+  add_results(yes.body, a.values);
+  add_results(no.body, b.values);
+  return a;
 }
 
 Values convert_if(Call& c) {
@@ -24,54 +72,35 @@ Values convert_if(Call& c) {
   if (const auto condition = c.known_number(c.in(0)))
     return c.importer().inline_body(c.scope(), *condition != 0 ? *yes : *no);
   const auto captured = c.importer().captures(c.scope(), {yes, no});
-  std::vector<Graph> bodies;
-  for (const auto* proto : {yes, no}) {
-    const BodyPlan plan{[](Graph&) { return Values{}; },
-                        [](Graph& body, const Values& outputs) {
-                          for (auto v : outputs) body.add_result(body.value(v).name, v);
-                        }};
-    bodies.push_back(c.importer().import_body(c.scope(), *proto, captured, plan));
+  auto first = read_branch(c, *yes, captured), second = read_branch(c, *no, captured);
+  std::vector<std::optional<Sequence>> sequences(c.outputs());
+  for (std::size_t i = 0; i < c.outputs(); ++i) {
+    if (is_sequence(first.body, first.outputs[i]) || is_sequence(second.body, second.outputs[i])) {
+      sequences[i] = agreed(c, first, second, i);
+    } else {
+      add_results(first.body, {first.outputs[i]});
+      add_results(second.body, {second.outputs[i]});
+    }
   }
   Values inputs{c.in(0)};
-  for (auto v : values_of(captured)) inputs.push_back(v);
-  return c.add_all(If{}, std::move(inputs), static_cast<int>(c.outputs()), std::move(bodies));
-}
-
-/// Sizes may change from one iteration to the next, the rank may not.
-TensorType carried_type(const Call& c, ValueId initial) {
-  const auto& type = c.type(initial);
-  return {type.element, type.shape.ranked() ? Shape::of_rank(type.shape.rank()) : Shape()};
-}
-
-void check_carried(const Call& c, const Graph& body, const Loop& loop) {
-  for (std::size_t i = 0; i < static_cast<std::size_t>(loop.carried); ++i) {
-    const auto& before = body.type(body.inputs()[2 + i]);
-    const auto& after = body.type(body.results()[1 + i].value);
-    if (before.shape.ranked() && (!after.shape.ranked() || before.shape.rank() != after.shape.rank()))
-      c.unsupported("a carried value whose rank may change");
-    if (before.element != after.element) c.unsupported("a carried value whose element type may change");
+  for (auto v : captured_values(c.graph(), captured)) inputs.push_back(v);
+  std::vector<Graph> bodies;
+  for (auto* branch : {&first, &second}) {
+    erase_sequences(branch->body);
+    bodies.push_back(std::move(branch->body));
   }
-}
-
-ValueId unsqueezed(Graph& body, ValueId v, std::int64_t axis) {
-  return body.add(Unsqueeze{},
-                  {v, body.add_constant(Tensor::of<std::int64_t>({1}, std::vector<std::int64_t>{axis}))});
-}
-
-/// The body's results: condition, carried values, then values to join, which get the axis they are joined
-/// along.
-void add_loop_results(Graph& body, ValueId condition, const Values& carried, const Values& joined,
-                      Ints& axes) {
-  body.add_result("condition", condition);
-  for (auto v : carried) body.add_result(body.value(v).name, v);
-  for (std::size_t i = 0; i < joined.size(); ++i) {
-    const auto v = unsqueezed(body, joined[i], axes[i]);
-    const auto& shape = body.type(v).shape;
-    if (axes[i] < 0 && !shape.ranked())
-      throw NotSupported{"a scan output of unknown rank with an axis counted from the end"};
-    if (axes[i] < 0) axes[i] += static_cast<std::int64_t>(shape.rank());
-    body.add_result(body.value(v).name, v);
+  const auto results = bodies[0].results().size();
+  const auto made = results == 0
+                        ? Values{}
+                        : c.add_all(If{}, std::move(inputs), static_cast<int>(results), std::move(bodies));
+  Values out;
+  auto next = made.begin();
+  for (auto& s : sequences) {
+    if (s)
+      for (auto& v : s->values) v = *next++;
+    out.push_back(s ? add_sequence(c.graph(), *s) : *next++);
   }
+  return out;
 }
 
 /// A count below 0 is no iteration in ONNX, and no limit to our Loop.
@@ -83,124 +112,281 @@ ValueId trip_count(Call& c) {
   return c.add(Maximum{}, {given, c.number_like(0, given)});
 }
 
-Values convert_loop(Call& c) {
-  const auto* proto = c.body("body");
-  const auto carried = c.inputs() < 2 ? 0 : c.inputs() - 2;
-  if (proto->outputs.size() < 1 + carried || proto->outputs.size() - 1 < c.outputs())
-    c.fail("the body has {} outputs, wanted one condition, {} carried values and {} outputs in all",
-           proto->outputs.size(), carried, c.outputs());
-  Loop op;
-  op.carried = static_cast<std::int64_t>(carried);
-  op.concat_axes.assign(proto->outputs.size() - 1 - carried, 0);
-  const auto captured = c.importer().captures(c.scope(), {proto});
-  BodyPlan plan;
-  plan.begin = [&](Graph& body) {
-    const auto name = [&](std::size_t i) {
-      return i < proto->inputs.size() ? std::string(proto->inputs[i].name) : "";
-    };
-    Values own{body.add_input(name(0), {ElementType::i64, Shape(std::vector<Dim>{})}),
-               body.add_input(name(1), {ElementType::boolean, Shape(std::vector<Dim>{})})};
-    for (std::size_t i = 0; i < carried; ++i)
-      own.push_back(body.add_input(name(i + 2), carried_type(c, c.in(i + 2))));
-    return own;
-  };
-  plan.end = [&](Graph& body, const Values& outputs) {
-    const auto middle = outputs.begin() + 1 + static_cast<std::ptrdiff_t>(carried);
-    add_loop_results(body, outputs[0], Values(outputs.begin() + 1, middle), Values(middle, outputs.end()),
-                     op.concat_axes);
-  };
-  std::vector<Graph> bodies;
-  bodies.push_back(c.importer().import_body(c.scope(), *proto, captured, plan));
-  check_carried(c, bodies[0], op);
-  Values inputs{trip_count(c), c.maybe(1)};
-  for (std::size_t i = 2; i < c.inputs(); ++i) inputs.push_back(c.in(i));
-  for (auto v : values_of(captured)) inputs.push_back(v);
-  return c.add_all(op, std::move(inputs), static_cast<int>(proto->outputs.size() - 1), std::move(bodies));
-}
-
-/// A list attribute with one value for each of `wanted` things, 0 when it is absent.
-Ints listed(const Call& c, std::string_view name, std::size_t wanted) {
-  const auto values = c.ints(name, Ints(wanted, 0));
-  if (values.size() != wanted) c.fail("{} has {} values, wanted {}", name, values.size(), wanted);
-  return values;
-}
-
-/// The type of one slice of a scanned input, which keeps its axis.
-TensorType slice_type(const Call& c, ValueId v, std::int64_t axis) {
-  auto type = c.type(v);
-  if (type.shape.ranked()) type.shape[c.axis(axis, type.shape.rank())] = Dim(1);
-  return type;
-}
-
-/// A Scan's attributes as a Loop's.
-Loop loop_of_scan(Call& c, std::size_t carried, std::size_t scanned, std::size_t joined) {
-  Loop op;
-  op.carried = static_cast<std::int64_t>(carried);
-  op.slice_axes = listed(c, "scan_input_axes", scanned);
-  for (std::size_t i = 0; i < scanned; ++i)
-    if (auto& a = op.slice_axes[i]; a < 0)
-      a = static_cast<std::int64_t>(c.axis(a, c.known_rank(c.in(carried + i))));
-  for (auto d : listed(c, "scan_input_directions", scanned)) op.slice_strides.push_back(d == 1 ? -1 : 1);
-  for (auto s : op.slice_strides) {
-    op.slice_starts.push_back(s > 0 ? 0 : -1);
-    op.slice_ends.push_back(s > 0 ? -1 : 0);
+/// Reads a Loop. Ranks of carried values, and the forms of carried sequences, may turn out to change in an
+/// iteration: the body is read again then.
+class LoopReading {
+ public:
+  explicit LoopReading(Call& c) : c_(c), proto_(*c.body("body")) {
+    count_ = c.inputs() < 2 ? 0 : c.inputs() - 2;
+    if (proto_.outputs.size() < 1 + count_ || proto_.outputs.size() - 1 < c.outputs())
+      c.fail("the body has {} outputs, wanted one condition, {} carried values and {} outputs in all",
+             proto_.outputs.size(), count_, c.outputs());
   }
-  op.slice_part_sizes.assign(scanned, 1);
-  op.concat_axes = listed(c, "scan_output_axes", joined);
-  for (auto d : listed(c, "scan_output_directions", joined)) op.concat_strides.push_back(d == 1 ? -1 : 1);
-  return op;
-}
 
-Values convert_scan(Call& c) {
-  if (c.version() < 9) c.unsupported("Scan before opset 9");
-  const auto* proto = c.body("body");
-  const auto count = c.i("num_scan_inputs", 0);
-  if (count < 1 || count > static_cast<std::int64_t>(c.inputs()))
-    c.fail("num_scan_inputs is {}, the node has {} inputs", count, c.inputs());
-  const auto scanned = static_cast<std::size_t>(count), carried = c.inputs() - scanned;
-  if (proto->outputs.size() < carried || proto->outputs.size() != c.outputs())
-    c.fail("the body has {} outputs, the node {} and {} states", proto->outputs.size(), c.outputs(), carried);
-  auto op = loop_of_scan(c, carried, scanned, proto->outputs.size() - carried);
-  const auto captured = c.importer().captures(c.scope(), {proto});
-  BodyPlan plan;
-  plan.begin = [&](Graph& body) {
-    const auto name = [&](std::size_t i) {
-      return i < proto->inputs.size() ? std::string(proto->inputs[i].name) : "";
-    };
-    body.add_input("iteration", {ElementType::i64, Shape(std::vector<Dim>{})});
-    body.add_input("condition", {ElementType::boolean, Shape(std::vector<Dim>{})});
-    Values own;
-    for (std::size_t i = 0; i < carried; ++i)
-      own.push_back(body.add_input(name(i), carried_type(c, c.in(i))));
-    for (std::size_t i = 0; i < scanned; ++i) {
-      const auto part =
-          body.add_input(name(carried + i) + ".slice", slice_type(c, c.in(carried + i), op.slice_axes[i]));
-      const auto axis =
-          body.add_constant(Tensor::of<std::int64_t>({1}, std::vector<std::int64_t>{op.slice_axes[i]}));
-      own.push_back(body.add(Squeeze{}, {part, axis}));
+  Values run() {
+    const auto captured = c_.importer().captures(c_.scope(), {&proto_});
+    for (std::size_t i = 0; i < count_; ++i) carried_.push_back(first_guess(i));
+    constexpr int kMostPasses = 8;
+    for (int pass = 0; pass < kMostPasses; ++pass) {
+      auto listed = c_.importer().listed();
+      read(captured);
+      if (settled_) return add_loop(captured);
+      c_.importer().take_back(std::move(listed));
     }
+    c_.unsupported("a carried value whose type changes again and again");
+  }
+
+ private:
+  /// A carried value: what the body has in its place. A sequence that the body only appends to is none: what
+  /// is appended are outputs of the Loop.
+  struct Carried {
+    ValueId initial;
+    bool is_sequence = false, appended = false;
+    Sequence sequence;              // its form in the body; values of the body's graph
+    std::vector<TensorType> types;  // of a tensor, or of the elements of a list
+  };
+
+  /// Sizes may change from one iteration to the next.
+  static TensorType of_any_sizes(const TensorType& type) {
+    return {type.element, type.shape.ranked() ? Shape::of_rank(type.shape.rank()) : Shape()};
+  }
+
+  Carried first_guess(std::size_t i) {
+    Carried v;
+    v.initial = c_.in(2 + i);
+    v.is_sequence = is_sequence(c_.graph(), v.initial);
+    if (!v.is_sequence) {
+      v.types.push_back(of_any_sizes(c_.type(v.initial)));
+      return v;
+    }
+    const auto s = sequence_of(c_.graph(), v.initial);
+    v.sequence = {s.form, {}, item_type(c_.graph(), s)};
+    if (s.form == SequenceForm::listed) {
+      for (auto element : s.values) v.types.push_back(of_any_sizes(c_.type(element)));
+      if (s.values.empty()) v.sequence.form = SequenceForm::open;
+    } else if (s.form != SequenceForm::absent && s.form != SequenceForm::open) {
+      v.sequence.form = SequenceForm::packed;
+    }
+    v.appended = s.form != SequenceForm::absent && s.form != SequenceForm::open && only_appends(i);
+    return v;
+  }
+
+  /// The body's output is its input with elements put behind it, and nothing else reads that.
+  bool only_appends(std::size_t i) const {
+    if (2 + i >= proto_.inputs.size()) return false;
+    const auto reads = c_.importer().reads(proto_);
+    const auto once = [&](std::string_view name) {
+      const auto it = reads.find(name);
+      return it != reads.end() && it->second == 1;
+    };
+    std::map<std::string_view, const NodeProto*> makers;
+    for (const auto& n : proto_.nodes)
+      for (auto name : n.outputs) makers.emplace(name, &n);
+    auto name = proto_.outputs[1 + i].name;
+    for (std::size_t steps = 0; steps <= proto_.nodes.size() && once(name); ++steps) {
+      if (name == proto_.inputs[2 + i].name) return steps > 0;
+      const auto maker = makers.find(name);
+      if (maker == makers.end() || maker->second->op_type != "SequenceInsert") return false;
+      const auto& inputs = maker->second->inputs;
+      if (inputs.size() < 2 || (inputs.size() > 2 && !inputs[2].empty()) || inputs[0] == inputs[1])
+        return false;
+      name = inputs[0];
+    }
+    return false;
+  }
+
+  Values begin(Graph& body) {
+    const auto name = [&](std::size_t i) {
+      return i < proto_.inputs.size() ? std::string(proto_.inputs[i].name) : "";
+    };
+    const Shape scalar(std::vector<Dim>{});
+    Values own{body.add_input(name(0), {ElementType::i64, scalar}),
+               body.add_input(name(1), {ElementType::boolean, scalar})};
+    for (std::size_t i = 0; i < count_; ++i) own.push_back(parameter(body, carried_[i], name(2 + i)));
     return own;
-  };
-  plan.end = [&](Graph& body, const Values& outputs) {
-    const auto middle = outputs.begin() + static_cast<std::ptrdiff_t>(carried);
-    add_loop_results(body, body.add_constant(Tensor::scalar<bool>(true)), Values(outputs.begin(), middle),
-                     Values(middle, outputs.end()), op.concat_axes);
-  };
-  std::vector<Graph> bodies;
-  bodies.push_back(c.importer().import_body(c.scope(), *proto, captured, plan));
-  check_carried(c, bodies[0], op);
-  Values inputs{ValueId{}, ValueId{}};
-  for (auto v : c.all_present()) inputs.push_back(v);
-  for (auto v : values_of(captured)) inputs.push_back(v);
-  return c.add_all(op, std::move(inputs), static_cast<int>(c.outputs()), std::move(bodies));
-}
+  }
+
+  static ValueId parameter(Graph& body, const Carried& v, const std::string& name) {
+    if (!v.is_sequence) return body.add_input(name, v.types[0]);
+    auto s = v.sequence;
+    if (v.appended) s = {SequenceForm::listed, {}, {s.item.element, {}}};
+    if (!v.appended && s.form == SequenceForm::listed)
+      for (const auto& type : v.types) s.values.push_back(body.add_input(name, type));
+    if (!v.appended && s.form == SequenceForm::packed) {
+      const auto rank = static_cast<std::int64_t>(s.item.shape.rank());
+      s.values = {body.add_input(name, {s.item.element, Shape::of_rank(1)}),
+                  body.add_input(name + ".sizes", {ElementType::i64, Shape{Dim(), Dim(rank)}})};
+    }
+    return add_sequence(body, s);
+  }
+
+  void read(const Captures& captured) {
+    for (auto& v : carried_)
+      if (v.is_sequence && !v.appended && v.sequence.form == SequenceForm::packed) require_ranked(v);
+    op_ = {};
+    settled_ = true;
+    BodyPlan plan;
+    plan.begin = [&](Graph& body) { return begin(body); };
+    plan.end = [&](Graph& body, const Values& outputs) {
+      for (std::size_t i = 0; i < count_; ++i)
+        if (carried_[i].is_sequence)
+          settle_sequence(body, carried_[i], outputs[1 + i]);
+        else
+          settle_tensor(carried_[i].types[0], body, outputs[1 + i]);
+      if (settled_) end(body, outputs);
+    };
+    body_ = c_.importer().import_body(c_.scope(), proto_, captured, plan);
+  }
+
+  void require_ranked(const Carried& v) const {
+    if (v.sequence.item.element == ElementType::undefined || !v.sequence.item.shape.ranked())
+      c_.unsupported("a carried sequence with elements of different or unknown ranks");
+  }
+
+  void settle_tensor(TensorType& type, const Graph& body, ValueId next) {
+    if (is_sequence(body, next))
+      c_.fail("a carried value is a tensor before an iteration and a sequence after it");
+    const auto& after = body.type(next);
+    if (after.element == ElementType::undefined) return;  // what makes it is listed
+    if (type.element != after.element) c_.unsupported("a carried value whose element type may change");
+    if (!type.shape.ranked() || (after.shape.ranked() && after.shape.rank() == type.shape.rank())) return;
+    type.shape = {};
+    settled_ = false;
+  }
+
+  void settle_sequence(const Graph& body, Carried& v, ValueId next) {
+    if (!is_sequence(body, next)) c_.unsupported("a carried sequence that becomes a tensor or is not known");
+    const auto after = sequence_of(body, next);
+    if (v.appended) {
+      if (after.form != SequenceForm::listed) v.appended = settled_ = false;
+      return;
+    }
+    const auto form = v.sequence.form;
+    if (form == SequenceForm::absent || after.form == SequenceForm::absent) {
+      if (form != after.form) c_.unsupported("a carried optional that has a value in some iterations only");
+    } else if (form == SequenceForm::listed && after.form == form && after.values.size() == v.types.size()) {
+      for (std::size_t i = 0; i < v.types.size(); ++i) settle_tensor(v.types[i], body, after.values[i]);
+    } else {
+      settle_items(v, after, item_type(body, after));
+    }
+  }
+
+  /// A sequence of any length, which a list becomes whose length changes.
+  void settle_items(Carried& v, const Sequence& after, const TensorType& items) {
+    const bool was_open = v.sequence.form == SequenceForm::open;
+    const bool empty = after.form == SequenceForm::listed && after.values.empty();
+    const bool nothing = empty || (after.form == SequenceForm::open && !items.shape.ranked());
+    if (was_open && nothing) {
+      v.sequence.form = SequenceForm::listed;  // it has no elements and gets none
+      settled_ = false;
+      return;
+    }
+    auto item = was_open ? items : nothing ? v.sequence.item : common_item(v.sequence.item, items);
+    for (std::size_t i = 0; item.shape.ranked() && i < item.shape.rank(); ++i)
+      if (!item.shape[i].known()) item.shape[i] = Dim();  // names and bounds are not written down
+    if (v.sequence.form == SequenceForm::packed && item == v.sequence.item) return;
+    v.sequence.form = SequenceForm::packed;
+    v.sequence.item = std::move(item);
+    settled_ = false;
+  }
+
+  void end(Graph& body, const Values& outputs) {
+    const Building inside(body, c_.importer().folding_budget);
+    body.add_result("condition", outputs[0]);
+    Values appended;
+    for (std::size_t i = 0; i < count_; ++i) {
+      auto& v = carried_[i];
+      if (!v.is_sequence) {
+        add_results(body, {outputs[1 + i]});
+        continue;
+      }
+      const auto after = sequence_of(body, outputs[1 + i]);
+      if (v.appended) {
+        const auto added = packed(inside, after);
+        v.sequence.item = added.item;
+        appended.insert(appended.end(), added.values.begin(), added.values.end());
+      } else if (v.sequence.form == SequenceForm::packed) {
+        add_results(body, packed(inside, after, v.sequence.item).values);
+      } else if (v.sequence.form == SequenceForm::listed) {
+        add_results(body, after.values);
+      }
+    }
+    op_.carried = std::ssize(body.results()) - 1;
+    const Values stacked(outputs.begin() + 1 + static_cast<std::ptrdiff_t>(count_), outputs.end());
+    for (auto v : stacked)
+      if (is_sequence(body, v)) throw NotSupported{"iterations that give a sequence each"};
+    op_.concat_axes.assign(stacked.size(), 0);
+    add_stacked(body, stacked, op_.concat_axes);
+    add_results(body, appended);
+    op_.concat_axes.insert(op_.concat_axes.end(), appended.size(), 0);
+  }
+
+  Values add_loop(const Captures& captured) {
+    Values inputs{trip_count(c_), c_.maybe(1)};
+    for (const auto& v : carried_)
+      for (auto held : initial_values(v)) inputs.push_back(held);
+    for (auto v : captured_values(c_.graph(), captured)) inputs.push_back(v);
+    std::vector<Graph> bodies;
+    const auto count = static_cast<int>(body_.results().size()) - 1;
+    bodies.push_back(std::move(body_));
+    const auto made = c_.add_all(op_, std::move(inputs), count, std::move(bodies));
+    const auto stacked = proto_.outputs.size() - 1 - count_;
+    auto next = made.begin();
+    auto added = made.begin() + op_.carried + static_cast<std::ptrdiff_t>(stacked);
+    Values out;
+    for (const auto& v : carried_)
+      out.push_back(v.is_sequence ? final_sequence(v, v.appended ? added : next) : *next++);
+    out.insert(out.end(), next, next + static_cast<std::ptrdiff_t>(stacked));
+    return out;
+  }
+
+  Values initial_values(const Carried& v) const {
+    if (!v.is_sequence) return {v.initial};
+    if (v.appended) return {};
+    const auto s = sequence_of(c_.graph(), v.initial);
+    return v.sequence.form == SequenceForm::packed ? packed(c_, s, v.sequence.item).values : s.values;
+  }
+
+  ValueId final_sequence(const Carried& v, Values::const_iterator& next) const {
+    auto s = v.sequence;
+    if (v.appended) s.form = SequenceForm::packed;
+    const auto count = s.form == SequenceForm::packed ? 2 : std::ssize(v.types);
+    s.values.assign(next, next + count);
+    next += count;
+    const auto before = sequence_of(c_.graph(), v.initial);
+    if (v.appended && !(before.form == SequenceForm::listed && before.values.empty()))
+      s = chained(c_, packed(c_, before, s.item), s);
+    return add_sequence(c_.graph(), s);
+  }
+
+  Call& c_;
+  const GraphProto& proto_;
+  std::size_t count_ = 0;  // carried values of the file
+  std::vector<Carried> carried_;
+  Loop op_;
+  Graph body_;
+  bool settled_ = true;
+};
+
+Values convert_loop(Call& c) { return LoopReading(c).run(); }
 
 }  // namespace
+
+void add_stacked(Graph& body, const Values& stacked, Ints& axes) {
+  for (std::size_t i = 0; i < stacked.size(); ++i) {
+    const auto axis = body.add_constant(Tensor::of<std::int64_t>({1}, Ints{axes[i]}));
+    const auto v = body.add(Unsqueeze{}, {stacked[i], axis});
+    const auto& shape = body.type(v).shape;
+    if (axes[i] < 0 && !shape.ranked())
+      throw NotSupported{"a scan output of unknown rank with an axis counted from the end"};
+    if (axes[i] < 0) axes[i] += static_cast<std::int64_t>(shape.rank());
+    body.add_result(body.value(v).name, v);
+  }
+}
 
 void register_control(ConverterTable& t) {
   t.add("If", convert_if);
   t.add("Loop", convert_loop);
-  t.add("Scan", convert_scan);
 }
 
 }  // namespace lamina::onnx

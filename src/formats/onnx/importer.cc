@@ -105,7 +105,10 @@ Loaded Importer::run() {
   for (std::size_t i = 0; i < values.size(); ++i) {
     const auto name = model_.graph->outputs[i].name;
     if (!seen.insert(name).second) fail(ErrorCode::bad_file, "two outputs have the name \"{}\"", name);
-    if (is_sequence(loaded_.graph, values[i])) list_unsupported("output of type sequence", std::string(name));
+    if (is_sequence(loaded_.graph, values[i])) {
+      const bool absent = sequence_of(loaded_.graph, values[i]).form == SequenceForm::absent;
+      list_unsupported(absent ? "output of type optional" : "output of type sequence", std::string(name));
+    }
     loaded_.graph.add_result(std::string(name), values[i]);
   }
   erase_sequences(loaded_.graph);

@@ -44,6 +44,9 @@ struct Scope {
 /// Values read by bodies, by the names they have there.
 using Captures = std::vector<std::pair<std::string_view, ValueId>>;
 
+/// What a node has as inputs for them: of sequences the values that they are made of.
+Values captured_values(const Graph& graph, const Captures& captured);
+
 /// How a body differs from its ONNX form.
 struct BodyPlan {
   /// Adds the parameters and whatever comes before the nodes; returns the values of the ONNX body's inputs.
@@ -70,7 +73,19 @@ class Importer {
   /// Values of `scope` that the bodies read, constants left out (bodies get copies of those), in order of
   /// first use.
   Captures captures(Scope& scope, const std::vector<const GraphProto*>& bodies);
-  /// Reads a body; its last parameters are the captured values.
+  /// How often a graph reads each name: its nodes, the bodies in it (each once), its outputs.
+  std::map<std::string_view, int> reads(const GraphProto& graph);
+  /// What has been listed and noted of the file so far, and the way back there: for bodies that are read
+  /// again.
+  struct Listed {
+    std::vector<Unsupported> unsupported;
+    std::map<std::tuple<std::string, std::string, std::int64_t, std::string>, std::size_t> index;
+    std::size_t sources;
+  };
+  Listed listed() const;
+  void take_back(Listed before);
+  /// Reads a body; its last parameters are the captured values. Sequences that nothing reads are left in it
+  /// when `plan.end` adds no results: who adds them later erases those.
   Graph import_body(Scope& scope, const GraphProto& proto, const Captures& captured, const BodyPlan& plan);
   /// Reads a body right into the scope's graph, with `own` as its inputs; returns its outputs.
   Values inline_body(Scope& scope, const GraphProto& proto, const Values& own = {});
@@ -110,6 +125,7 @@ class Importer {
   std::map<std::string_view, std::int64_t> opsets_;
   std::map<std::tuple<std::string, std::string, std::int64_t, std::string>, std::size_t> unsupported_;
   std::set<std::string> warned_;
+  std::int64_t body_budget_ = 2'000'000;  // nodes of bodies, each time that they are read
   std::size_t nodes_inlined_ = 0, calls_ = 0;
 };
 

@@ -4,9 +4,21 @@
 #include "formats/onnx/build.h"
 #include "ops/elementwise.h"
 #include "ops/movement.h"
+#include "ops/shaping.h"
 
 namespace lamina::onnx {
 namespace {
+
+/// Axes whose number shows at run time: all axes where there are none, unless none is what they mean.
+ValueId axes_of_any_number(Call& c, ValueId axes, bool alone) {
+  axes = c.to_vector(axes);
+  if (alone) return axes;
+  const auto none = c.add(Equal{}, {c.shape_of(axes), c.ints_constant({0})});
+  const auto stop = multiply(c, c.convert(none, ElementType::i64), c.to_vector(c.rank_of(c.in(0))));
+  const auto all = c.add(Slice{}, {c.axes_from(c.in(0), 0), c.ints_constant({0}), stop, c.ints_constant({1}),
+                                   c.ints_constant({0})});
+  return c.concat({c.convert(axes, ElementType::i64), all}, 0);
+}
 
 /// The axes; nothing when the input is to be left alone.
 std::optional<ValueId> axes_of(Call& c, std::int64_t input_since) {
@@ -21,7 +33,7 @@ std::optional<ValueId> axes_of(Call& c, std::int64_t input_since) {
     if (const auto known = c.known_ints(c.in(1)); known && !known->empty()) return c.ints_constant(*known);
     const auto& shape = c.type(c.in(1)).shape;
     if (!shape.ranked() || (shape.rank() == 1 && !shape[0].known()))
-      c.unsupported("axes of unknown number are not supported");
+      return axes_of_any_number(c, c.in(1), alone);
     if (shape.rank() == 0) return c.to_vector(c.in(1));
     if (shape.rank() == 1 && shape[0].size() > 0) return c.in(1);
   }

@@ -5,6 +5,7 @@
 
 #include "formats/tensorflow/complex.h"
 #include "formats/tensorflow/importer.h"
+#include "formats/tensorflow/lists.h"
 #include "ops/activation.h"
 #include "ops/movement.h"
 
@@ -23,14 +24,16 @@ Values binary(Call& c) {
 bool of_floats(const Call& c) { return is_float(c.known_element(c.in(0))); }
 
 /// Identity and others that give what they get. Constants stay constants.
-Values pass(Call& c) {
-  if (c.graph().constant(c.in(0))) return {c.in(0)};
-  return {c.add(Identity{}, {c.in(0)})};
+/// Lists that stand for themselves while the graph is read are no tensors to copy.
+ValueId passed(Call& c, ValueId v) {
+  return c.graph().constant(v) || is_untyped_list(c.graph(), v) ? v : c.add(Identity{}, {v});
 }
+
+Values pass(Call& c) { return {passed(c, c.in(0))}; }
 
 Values pass_all(Call& c) {
   Values out;
-  for (auto v : c.all()) out.push_back(c.graph().constant(v) ? v : c.add(Identity{}, {v}));
+  for (auto v : c.all()) out.push_back(passed(c, v));
   return out;
 }
 

@@ -26,7 +26,7 @@ Reference parse_reference(std::string_view text) {
 }
 
 Links::Links(const GraphDef& graph)
-    : nodes_(graph.nodes.size()), read_(graph.nodes.size()), reads_(graph.nodes.size()) {
+    : nodes_(graph.nodes.size()), read_(graph.nodes.size()), readers_(graph.nodes.size()) {
   for (std::size_t n = 0; n < graph.nodes.size(); ++n) {
     const auto& node = graph.nodes[n];
     if (node.name.empty()) fail(ErrorCode::bad_file, "a node ({}) has no name", node.op);
@@ -46,7 +46,7 @@ Links::Links(const GraphDef& graph)
       } else {
         nodes_[n].inputs.push_back({*from, reference.port});
         read_[*from] = true;
-        ++reads_[*from];
+        readers_[*from].push_back(n);
       }
     }
   order_ = sorted(graph);

@@ -50,7 +50,9 @@ class Links {
   /// Some node reads its data or, NoOp nodes that only group others left out, waits for it.
   bool is_read(std::uint32_t node) const { return read_[node]; }
   /// How often nodes read its data.
-  std::size_t reads(std::uint32_t node) const { return reads_[node]; }
+  std::size_t reads(std::uint32_t node) const { return readers_[node].size(); }
+  /// Nodes that read its data, in order; each once for each input.
+  const std::vector<std::uint32_t>& readers(std::uint32_t node) const { return readers_[node]; }
 
  private:
   std::vector<std::uint32_t> sorted(const GraphDef& graph) const;
@@ -58,7 +60,7 @@ class Links {
 
   std::vector<LinkedNode> nodes_;
   std::vector<bool> read_;
-  std::vector<std::uint32_t> reads_;
+  std::vector<std::vector<std::uint32_t>> readers_;
   std::vector<std::uint32_t> order_;
   Frames frames_;
   std::unordered_map<std::string_view, std::uint32_t> by_name_;

@@ -16,15 +16,20 @@
 namespace lamina::tensorflow {
 namespace {
 
-constexpr std::string_view kList = "list of tensors";
+constexpr std::string_view kList = "list of tensors", kJoined = "joined list of tensors";
+
+/// The inputs of an Opaque node of that type; null for other values.
+const Values* inputs_of(const Graph& graph, ValueId v, std::string_view type) {
+  const auto producer = graph.producer(v);
+  if (!producer.valid()) return nullptr;
+  const auto* op = graph.node(producer).op.as<Opaque>();
+  return op && op->type == type ? &graph.node(producer).inputs : nullptr;
+}
 
 /// The length of a list that nothing was written to; invalid when it is not known here.
 ValueId unwritten_length(const Graph& graph, ValueId list) {
-  const auto producer = graph.producer(list);
-  if (!producer.valid()) return {};
-  const auto& node = graph.node(producer);
-  const auto* opaque = node.op.as<Opaque>();
-  return opaque && opaque->type == kList ? node.inputs.at(0) : ValueId{};
+  const auto* inputs = inputs_of(graph, list, kList);
+  return inputs ? inputs->at(0) : ValueId{};
 }
 
 bool is_written(const Call& c, ValueId list) { return c.element(list) != ElementType::undefined; }
@@ -103,6 +108,8 @@ ValueId with_item(Call& c, ValueId list, ValueId index, ValueId item, bool grows
 }
 
 ValueId length_of(Call& c, ValueId list) {
+  if (const auto* known = inputs_of(c.graph(), list, kJoined))
+    return c.convert(c.to_scalar(c.shape_of(known->at(1))), ElementType::i32);
   auto length = is_written(c, list) ? c.part(c.shape_of(list), 0, 1) : unwritten_length(c.graph(), list);
   if (!length.valid()) c.unsupported("the length of a list whose elements are not known");
   return c.convert(c.to_scalar(length), ElementType::i32);
@@ -141,6 +148,7 @@ ValueId items_at(Call& c, ValueId list, ValueId indices) {
 
 /// Elements one behind the other, and how long each is.
 Values joined(Call& c, ValueId list) {
+  if (const auto* known = inputs_of(c.graph(), list, kJoined)) return *known;
   const auto sizes = c.shape_of(written(c, list));
   const auto rank = static_cast<std::int64_t>(c.known_rank(list));
   if (rank < 2) c.fail("joins elements that are scalars");
@@ -227,6 +235,10 @@ Values convert_pop_back(Call& c) {
 
 }  // namespace
 
+bool is_untyped_list(const Graph& graph, ValueId v) {
+  return inputs_of(graph, v, kList) != nullptr || inputs_of(graph, v, kJoined) != nullptr;
+}
+
 ValueId unwritten_list(Graph& graph, ValueId list, const TensorType& written) {
   auto length = unwritten_length(graph, list);
   if (!length.valid()) length = graph.add_constant(Tensor::of<std::int64_t>({1}, Ints{1}));
@@ -239,6 +251,11 @@ ValueId unwritten_list(Graph& graph, ValueId list, const TensorType& written) {
     shape = graph.add(Concat{0},
                       {length, graph.add_constant(Tensor::of<std::int64_t>({std::ssize(sizes)}, sizes))});
   return graph.add(Broadcast{}, {zero, shape});
+}
+
+ValueId joined_list(Graph& graph, ValueId joined, ValueId lengths) {
+  const auto node = graph.add_node(Opaque{"", std::string(kJoined), "", {}}, {joined, lengths}, {}, 1);
+  return graph.node(node).outputs[0];
 }
 
 ValueId list_length(Graph& graph, ValueId list) {
@@ -255,9 +272,9 @@ ValueId list_length(Graph& graph, ValueId list) {
 void erase_unread_lists(Graph& graph) {
   for (auto i = static_cast<std::uint32_t>(graph.node_slots()); i-- > 0;) {
     const auto& node = graph.node({i});
-    if (node.erased()) continue;
-    if (const auto* op = node.op.as<Opaque>(); op && op->type == kList && graph.readers(node.outputs[0]) == 0)
-      graph.erase({i});
+    if (node.erased() || !node.op.is<Opaque>()) continue;
+    const auto list = node.outputs[0];
+    if (is_untyped_list(graph, list) && graph.readers(list) == 0) graph.erase({i});
   }
 }
 

@@ -6,13 +6,19 @@
 
 namespace lamina::tensorflow {
 
+/// A list that nothing was written to, or that is joined: an Opaque node, no tensor.
+bool is_untyped_list(const Graph& graph, ValueId v);
+
 /// A list of zeros in place of one that nothing was written to, given the type that the written one has.
 /// Sizes of elements that are not known are 1 for now.
 ValueId unwritten_list(Graph& graph, ValueId list, const TensorType& written);
 
 /// The length of a list, i64 [1].
 ValueId list_length(Graph& graph, ValueId list);
-/// Erases lists that nothing was written to and nothing reads.
+/// A list whose elements have different lengths, and are only asked for all joined: what they are when joined
+/// along their first axis, and their lengths, i64 [n].
+ValueId joined_list(Graph& graph, ValueId joined, ValueId lengths);
+/// Erases lists that nothing was written to, or that are joined, and that nothing reads.
 void erase_unread_lists(Graph& graph);
 
 }  // namespace lamina::tensorflow

@@ -43,6 +43,7 @@ class LoopImport {
       for (auto& v : variables_) v.last = v.initial;
     } else {
       trips_ = find_trips();
+      for (auto& v : variables_) v.joins = v.appends && is_full(v) && is_only_joined(v);
       read_body(trips_.valid() || known ? ValueId{} : first);
     }
     bind_exits();
@@ -53,6 +54,7 @@ class LoopImport {
     LoopVariable of;
     bool stays = false;  // the same in all iterations
     std::optional<Appending> appends{};
+    bool joins = false;  // what is appended is only asked for joined along its first axis
     ValueId initial{}, last{};
     TensorType type{};
   };
@@ -238,7 +240,21 @@ class LoopImport {
     for (auto v : nexts)
       if (v.valid()) body.add_result(body.value(v).name, v);
     const auto front = body.add_constant(Tensor::of<std::int64_t>({1}, Ints{0}));
-    for (auto v : items) body.add_result(body.value(v).name, body.add(Unsqueeze{}, {v, front}));
+    std::size_t next = 0;
+    for (const auto& v : variables_) {
+      if (!v.appends) continue;
+      const auto item = items[next++];
+      body.add_result(body.value(item).name, v.joins ? item : body.add(Unsqueeze{}, {item, front}));
+      if (v.joins) body.add_result("", first_size(body, item));
+    }
+  }
+
+  /// The length of a tensor along its first axis, i64 [1].
+  static ValueId first_size(Graph& graph, ValueId v) {
+    const auto at = [&](std::int64_t i) {
+      return graph.add_constant(Tensor::of<std::int64_t>({1}, Ints{i}));
+    };
+    return graph.add(Slice{}, {graph.add(ShapeOf{}, {v}), at(0), at(1), at(1), at(0)});
   }
 
   ValueId next_condition(Scope& scope, const Values& nexts) {
@@ -310,7 +326,7 @@ class LoopImport {
       if (is_carried(v)) inputs.push_back(v.initial);
     op.carried = std::ssize(inputs) - 2;
     for (const auto& v : variables_)
-      if (v.appends) op.concat_axes.push_back(0);
+      if (v.appends) op.concat_axes.insert(op.concat_axes.end(), v.joins ? 2 : 1, 0);
     inputs.insert(inputs.end(), scope.captured.begin(), scope.captured.end());
     std::vector<Graph> bodies;
     bodies.push_back(std::move(body));
@@ -321,17 +337,59 @@ class LoopImport {
     std::size_t next = 0;
     for (auto& v : variables_)
       if (!v.appends) v.last = v.stays ? v.initial : made[next++];
-    for (auto& v : variables_)
-      if (v.appends) v.last = v.appends->grows ? made[next++] : whole_list(v.initial, made[next++]);
+    for (auto& v : variables_) {
+      if (!v.appends) continue;
+      const auto items = made[next++];
+      v.last = v.joins            ? joined_list(around_.graph, items, made[next++])
+               : v.appends->grows ? items
+                                  : whole_list(v, items);
+    }
+  }
+
+  /// Each element of the list is written.
+  bool is_full(const Variable& v) {
+    if (v.appends->grows) return true;
+    const auto length = list_length(around_.graph, v.initial);
+    const auto size = known_int(length), count = trips_.valid() ? known_int(trips_) : std::nullopt;
+    return (size && count && *size <= *count) || (limit_.valid() && source_of(length) == source_of(limit_));
+  }
+
+  /// What leaves the loop is read by nodes that join the list, and by such as ask for its length; the
+  /// elements may have different lengths then.
+  bool is_only_joined(const Variable& v) const {
+    std::vector<Ref> open;
+    for (auto exit : frame_.exits) {
+      const auto& from = links(exit).inputs;
+      if (from.empty() || !in_.needed_[exit] || !is_switch(op(from[0].node))) continue;
+      const auto& inputs = links(from[0].node).inputs;
+      if (!inputs.empty() && inputs[0].node == v.of.merge) open.push_back({exit, 0});
+    }
+    bool joins = false;
+    while (!open.empty()) {
+      const auto list = open.back();
+      open.pop_back();
+      if (!in_.links_.is_read(list.node)) return false;  // a result of the graph
+      for (auto n : std::set(in_.links_.readers(list.node).begin(), in_.links_.readers(list.node).end())) {
+        const auto& inputs = links(n).inputs;
+        for (std::uint32_t port = 0; port < inputs.size(); ++port) {
+          if (inputs[port] != list) continue;
+          if (op(n) == "Identity" || op(n) == "IdentityN")
+            open.push_back({n, port});
+          else if (op(n).starts_with("TensorArrayConcat") || op(n).starts_with("TensorListConcat"))
+            joins = true;
+          else if (!op(n).starts_with("TensorArraySize") && op(n) != "TensorListLength")
+            return false;
+        }
+      }
+    }
+    return joins;
   }
 
   /// A list that elements were written to from its beginning, with zeros for the rest of its length.
-  ValueId whole_list(ValueId initial, ValueId items) {
+  ValueId whole_list(const Variable& v, ValueId items) {
+    if (is_full(v)) return items;
     auto& graph = around_.graph;
-    const auto length = list_length(graph, initial);
-    const auto size = known_int(length), count = trips_.valid() ? known_int(trips_) : std::nullopt;
-    if (size && count && *size <= *count) return items;
-    if (limit_.valid() && source_of(length) == source_of(limit_)) return items;
+    const auto length = list_length(graph, v.initial);
     const auto shape = graph.type(items).shape;
     if (!shape.ranked()) throw NotSupported{"a list of tensors whose rank is not known"};
     const auto vector = [&](const Ints& v) {

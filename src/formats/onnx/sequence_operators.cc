@@ -1,0 +1,316 @@
+/// Operators on sequences and optionals.
+#include <algorithm>
+
+#include "formats/onnx/build.h"
+#include "formats/onnx/importer.h"
+#include "formats/onnx/sequence.h"
+#include "ops/control.h"
+#include "ops/elementwise.h"
+#include "ops/generation.h"
+#include "ops/movement.h"
+#include "ops/reduction.h"
+
+namespace lamina::onnx {
+namespace {
+
+Values make(Call& c, const Sequence& s) {
+  if (s.form == SequenceForm::listed && s.values.size() > kLongestList)
+    c.unsupported("a sequence of {} elements, more than {}", s.values.size(), kLongestList);
+  auto& budget = c.importer().sequence_budget;
+  if ((budget -= static_cast<int>(s.values.size())) < 0) c.unsupported("too many sequences");
+  return {add_sequence(c.graph(), s)};
+}
+
+Values make_list(Call& c, Values elements) {
+  for (auto v : elements)
+    if (is_sequence(c.graph(), v)) c.fail("a sequence as an element of a sequence");
+  return make(c, {SequenceForm::listed, std::move(elements), {}});
+}
+
+Sequence sequence_in(const Call& c, std::size_t input) {
+  const auto v = c.in(input);
+  if (is_sequence(c.graph(), v)) return sequence_of(c.graph(), v);
+  if (c.element(v) == ElementType::undefined) c.unsupported("a sequence that is not known");
+  c.fail("input {} is a tensor, wanted a sequence", input);
+}
+
+ValueId element_in(const Call& c, std::size_t input) {
+  const auto v = c.in(input);
+  if (is_sequence(c.graph(), v)) c.fail("a sequence as an element of a sequence");
+  return v;
+}
+
+/// The input as an index into `size` elements (an insertion may also be behind the last); nothing when it is
+/// computed.
+std::optional<std::size_t> position(const Call& c, std::size_t input, std::size_t size, std::size_t most) {
+  const auto given = c.known_ints(c.in(input));
+  if (!given) return std::nullopt;
+  if (given->size() != 1) c.fail("the position has {} elements, wanted 1", given->size());
+  const auto count = static_cast<std::int64_t>(size);
+  const auto at = (*given)[0];
+  if (at < -count || at > static_cast<std::int64_t>(most))
+    c.fail("position {} is outside of a sequence of {} elements", at, size);
+  return static_cast<std::size_t>(at < 0 ? at + count : at);
+}
+
+/// The position of an element of a list, the last one by default.
+std::optional<std::size_t> place_of(const Call& c, const Values& elements) {
+  if (elements.empty()) c.fail("the sequence is empty");
+  if (!c.has(1)) return elements.size() - 1;
+  return position(c, 1, elements.size(), elements.size() - 1);
+}
+
+Values convert_construct(Call& c) {
+  if (c.inputs() == 0) c.fail("has no inputs");
+  return make_list(c, c.all_present());
+}
+
+Values convert_empty(Call& c) {
+  return make(c, {SequenceForm::listed, {}, {c.element_attribute("dtype", ElementType::f32), {}}});
+}
+
+Values convert_insert(Call& c) {
+  auto s = sequence_in(c, 0);
+  const auto element = element_in(c, 1);
+  if (s.form == SequenceForm::listed && s.values.size() < kLongestList) {
+    auto& all = s.values;
+    const auto place = c.has(2) ? position(c, 2, all.size(), all.size()) : all.size();
+    if (place) {
+      all.insert(all.begin() + static_cast<std::ptrdiff_t>(*place), element);
+      return make(c, s);
+    }
+  }
+  return make(c, with_inserted(c, s, element, c.maybe(2)));
+}
+
+Values convert_erase(Call& c) {
+  auto s = sequence_in(c, 0);
+  if (s.form == SequenceForm::listed)
+    if (const auto place = place_of(c, s.values)) {
+      s.values.erase(s.values.begin() + static_cast<std::ptrdiff_t>(*place));
+      return make(c, s);
+    }
+  return make(c, without(c, s, c.has(1) ? c.in(1) : c.int_constant(-1)));
+}
+
+Values convert_at(Call& c) {
+  c.in(1);
+  const auto s = sequence_in(c, 0);
+  if (s.form == SequenceForm::listed)
+    if (const auto place = place_of(c, s.values)) return {s.values[*place]};
+  return {element_at(c, s, c.in(1))};
+}
+
+Values convert_length(Call& c) { return {length_of(c, sequence_in(c, 0))}; }
+
+Values join_list(Call& c, Values parts, std::int64_t axis, bool new_axis) {
+  if (parts.empty()) c.fail("the sequence is empty");
+  if (new_axis)
+    for (auto& v : parts) v = c.unsqueeze(v, {axis});
+  if (parts.size() == 1) {
+    c.axis(axis, c.known_rank(parts[0]));
+    return parts;
+  }
+  return {c.concat(std::move(parts), axis)};
+}
+
+Values convert_join(Call& c) {
+  if (!c.has_attribute("axis")) c.fail("has no axis");
+  const auto s = sequence_in(c, 0);
+  const auto axis = c.i("axis", 0);
+  if (s.form == SequenceForm::listed) return join_list(c, s.values, axis, c.flag("new_axis"));
+  return {joined(c, s, axis, c.flag("new_axis"))};
+}
+
+/// Parts of a length that is computed, or too many of them for a list; the last one is smaller where that
+/// does not come out even.
+Values even_parts(Call& c, std::int64_t axis, ValueId part) {
+  const auto x = c.in(0);
+  const auto zero = c.int_constant(0);
+  part = c.to_scalar(c.convert(part, ElementType::i64));
+  const auto size = c.pick(c.shape_of(x), 0, axis);
+  const auto starts = c.add(Range{ElementType::i64}, {zero, size, part});
+  const auto lengths = c.add(Minimum{}, {part, subtract(c, size, starts)});
+  return make(c, {SequenceForm::parts, {x, starts, lengths}, {}, axis});
+}
+
+/// Parts of given lengths, whose number shows when the model runs.
+Values uneven_parts(Call& c, std::int64_t axis, ValueId lengths) {
+  lengths = c.convert(lengths, ElementType::i64);
+  ReduceSum sum;
+  sum.keep_dims = true;
+  const auto sizes = c.shape_of(c.in(0));
+  const auto rank = static_cast<std::int64_t>(c.known_rank(c.in(0)));
+  Values pattern{c.add(sum, {lengths, c.ints_constant({0})})};
+  if (axis > 0) pattern.insert(pattern.begin(), c.slice(sizes, 0, 0, axis));
+  if (axis + 1 < rank) pattern.push_back(c.slice(sizes, 0, axis + 1, rank));
+  // This shape does not fit where the lengths do not add up to the axis.
+  const auto x = c.reshape(c.in(0), c.concat(std::move(pattern), 0));
+  const auto starts = c.add(CumSum{true}, {lengths, c.int_constant(0)});
+  return make(c, {SequenceForm::parts, {x, starts, lengths}, {}, axis});
+}
+
+Values listed_parts(Call& c, std::int64_t axis, ValueId lengths, std::int64_t count) {
+  if (count == 0) return make(c, {SequenceForm::listed, {}, {c.element(c.in(0)), {}}});
+  auto parts = c.add_all(VariadicSplit{}, {c.in(0), c.int_constant(axis), lengths}, static_cast<int>(count));
+  if (!c.has(1) && !c.flag("keepdims", true))
+    for (auto& v : parts) v = c.squeeze(v, {axis});
+  return make_list(c, std::move(parts));
+}
+
+Values convert_split_by_lengths(Call& c, std::int64_t axis) {
+  const auto count = c.shape(c.in(1))[0];
+  if (!count.known() || count.size() > static_cast<std::int64_t>(kLongestList))
+    return uneven_parts(c, axis, c.in(1));
+  const auto known = c.known_ints(c.in(1));
+  if (!known) return listed_parts(c, axis, c.in(1), count.size());
+  for (auto length : *known)
+    if (length < 0) c.fail("split has {}, wanted 0 or more", length);
+  return listed_parts(c, axis, c.ints_constant(*known), std::ssize(*known));
+}
+
+Values convert_split(Call& c) {
+  const auto x = c.in(0);
+  const auto axis = static_cast<std::int64_t>(c.axis(c.i("axis", 0), c.known_rank(x)));
+  const auto rank = c.has(1) ? c.known_rank(c.in(1)) : 0;
+  if (rank > 1) c.fail("split has rank {}, wanted 0 or 1", rank);
+  if (rank == 1) return convert_split_by_lengths(c, axis);
+  const auto known = c.has(1) ? c.known_ints(c.in(1)) : Ints{1};
+  if (known && known->at(0) < 1) c.fail("split is {}, wanted 1 or more", known->at(0));
+  const auto size = c.shape(x)[static_cast<std::size_t>(axis)];
+  if (!known || !size.known() || size.size() / known->at(0) >= static_cast<std::int64_t>(kLongestList)) {
+    if (c.has(1)) return even_parts(c, axis, c.in(1));
+    return make(c, {SequenceForm::rows, {x}, {}, axis, c.flag("keepdims", true)});
+  }
+  const auto part = known->at(0);
+  Ints lengths(static_cast<std::size_t>(size.size() / part), part);
+  if (size.size() % part != 0) lengths.push_back(size.size() % part);
+  return listed_parts(c, axis, c.ints_constant(lengths), std::ssize(lengths));
+}
+
+// SequenceMap: the body runs on the elements of one or more sequences.
+
+const GraphProto& map_body(Call& c) {
+  const auto* proto = c.body("body");
+  if (proto->outputs.size() != c.outputs() || proto->inputs.size() != c.inputs())
+    c.fail("the body has {} inputs and {} outputs, the node {} and {}", proto->inputs.size(),
+           proto->outputs.size(), c.inputs(), c.outputs());
+  return *proto;
+}
+
+/// The sequences are lists: the body is read once for each element.
+Values map_lists(Call& c, const GraphProto& proto, std::size_t count) {
+  std::vector<Values> made(c.outputs());
+  for (std::size_t i = 0; i < count; ++i) {
+    Values own;
+    for (auto v : c.all())
+      own.push_back(is_sequence(c.graph(), v) ? sequence_of(c.graph(), v).values.at(i) : v);
+    const auto outputs = c.importer().inline_body(c.scope(), proto, own);
+    for (std::size_t o = 0; o < made.size(); ++o) made[o].push_back(outputs[o]);
+  }
+  Values out;
+  for (auto& elements : made) out.push_back(make_list(c, std::move(elements))[0]);
+  return out;
+}
+
+/// A Loop over the elements, which joins what packed sequences consist of.
+Values map_by_loop(Call& c, const GraphProto& proto) {
+  const auto captured = c.importer().captures(c.scope(), {&proto});
+  std::vector<TensorType> items;
+  Loop op;
+  BodyPlan plan;
+  plan.begin = [&](Graph& body) {
+    const auto iteration = body.add_input("iteration", {ElementType::i64, Shape(std::vector<Dim>{})});
+    body.add_input("condition", {ElementType::boolean, Shape(std::vector<Dim>{})});
+    const Building inside(body, c.importer().folding_budget);
+    Values own;
+    for (std::size_t i = 0; i < c.inputs(); ++i) {
+      const auto v = bring_in(body, c.graph(), c.in(i), proto.inputs[i].name);
+      own.push_back(is_sequence(body, v) ? element_at(inside, sequence_of(body, v), iteration) : v);
+    }
+    return own;
+  };
+  plan.end = [&](Graph& body, const Values& outputs) {
+    const Building inside(body, c.importer().folding_budget);
+    body.add_result("condition", body.add_constant(Tensor::scalar<bool>(true)));
+    for (auto v : outputs) {
+      if (is_sequence(body, v)) throw NotSupported{"a sequence as an element of a sequence"};
+      items.push_back(body.type(v));
+      for (auto part : {numbers_of(inside, v), shape_row(inside, v)}) {
+        body.add_result(body.value(part).name, part);
+        op.concat_axes.push_back(0);
+      }
+    }
+  };
+  std::vector<Graph> bodies;
+  bodies.push_back(c.importer().import_body(c.scope(), proto, captured, plan));
+  Values inputs{length_of(c, sequence_in(c, 0)), {}};
+  for (auto v : c.all())
+    for (auto held : held_values(c.graph(), v)) inputs.push_back(held);
+  for (auto v : captured_values(c.graph(), captured)) inputs.push_back(v);
+  const auto made =
+      c.add_all(op, std::move(inputs), static_cast<int>(op.concat_axes.size()), std::move(bodies));
+  Values out;
+  for (std::size_t o = 0; o < items.size(); ++o)
+    out.push_back(make(c, {SequenceForm::packed, {made[2 * o], made[2 * o + 1]}, items[o]})[0]);
+  return out;
+}
+
+Values convert_map(Call& c) {
+  constexpr std::size_t kMostInlined = 10'000;
+  const auto& proto = map_body(c);
+  const auto first = sequence_in(c, 0);
+  bool listed = first.form == SequenceForm::listed && !first.values.empty() &&
+                first.values.size() * (proto.nodes.size() + 1) <= kMostInlined;
+  for (auto v : c.all_present()) {
+    if (!is_sequence(c.graph(), v)) continue;
+    const auto s = sequence_of(c.graph(), v);
+    if (s.form != SequenceForm::listed) listed = false;
+    if (s.form == SequenceForm::listed && first.form == SequenceForm::listed &&
+        s.values.size() != first.values.size())
+      c.fail("sequences of {} and {} elements, wanted the same number", first.values.size(), s.values.size());
+  }
+  return listed ? map_lists(c, proto, first.values.size()) : map_by_loop(c, proto);
+}
+
+// Optionals: whether one has a value is known while the model is read.
+
+bool is_absent(const Call& c, ValueId v) {
+  return is_sequence(c.graph(), v) && sequence_of(c.graph(), v).form == SequenceForm::absent;
+}
+
+Values convert_optional(Call& c) {
+  if (c.has(0)) return {c.in(0)};
+  return make(c, {SequenceForm::absent, {}, {}});
+}
+
+Values convert_has_element(Call& c) {
+  if (c.has(0) && !is_sequence(c.graph(), c.in(0)) && c.element(c.in(0)) == ElementType::undefined)
+    c.unsupported("an optional that is not known");
+  const bool has = c.has(0) && !is_absent(c, c.in(0));
+  return {c.constant(Tensor::scalar<bool>(has))};
+}
+
+Values convert_get_element(Call& c) {
+  if (is_absent(c, c.in(0))) c.fail("the optional has no value");
+  return {c.in(0)};
+}
+
+}  // namespace
+
+void register_sequence(ConverterTable& t) {
+  t.add("ConcatFromSequence", convert_join);
+  t.add("Optional", convert_optional);
+  t.add("OptionalGetElement", convert_get_element);
+  t.add("OptionalHasElement", convert_has_element);
+  t.add("SequenceAt", convert_at);
+  t.add("SequenceConstruct", convert_construct);
+  t.add("SequenceEmpty", convert_empty);
+  t.add("SequenceErase", convert_erase);
+  t.add("SequenceInsert", convert_insert);
+  t.add("SequenceLength", convert_length);
+  t.add("SequenceMap", convert_map);
+  t.add("SplitToSequence", convert_split);
+}
+
+}  // namespace lamina::onnx
