@@ -1,0 +1,222 @@
+#include "quantise/leave_out.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+
+#include "api/inside.h"
+#include "base/progress.h"
+#include "ops/activation.h"
+
+namespace lamina {
+namespace {
+
+constexpr double kWanted = 6;          // dB more are enough: half the noise's amplitude
+constexpr double kWorthwhile = 0.5;    // dB more are the least that is worth leaving out something
+constexpr double kWorthNaming = 0.01;  // of the outputs' noise
+constexpr std::size_t kMostLeftOut = 16;
+
+/// What a quantiser is told to leave alone, in one step.
+struct Candidate {
+  std::vector<NodeId> nodes;
+};
+
+class LeaveOut {
+ public:
+  LeaveOut(NoisyOutputs& outputs, std::vector<NoiseRow>& rows, NoiseReport& report)
+      : outputs_(outputs),
+        g_(outputs.models.f32_graph),
+        switches_(outputs.models.switched.switches),
+        rows_(rows),
+        report_(report) {}
+
+  void run() {
+    measure_shares();
+    std::vector<std::size_t> order(rows_.size());
+    std::iota(order.begin(), order.end(), 0u);
+    std::stable_sort(order.begin(), order.end(),
+                     [&](auto a, auto b) { return rows_[a].noise.share > rows_[b].noise.share; });
+    std::erase_if(order, [&](auto i) { return rows_[i].noise.share < kWorthNaming; });
+    if (order.size() > kMostLeftOut) order.resize(kMostLeftOut);
+    report_.snr_without = report_.snr;
+    std::vector<NodeId> nodes, best;
+    for (const auto i : order) {
+      for (const auto n : candidate(rows_[i]).nodes)
+        if (std::find(nodes.begin(), nodes.end(), n) == nodes.end()) nodes.push_back(n);
+      const double snr = outputs_.worst(without(nodes));
+      if (snr > report_.snr_without) report_.snr_without = snr, best = nodes;
+      if (snr >= report_.snr + kWanted) break;
+    }
+    if (!(report_.snr_without >= report_.snr + kWorthwhile)) {
+      report_.snr_without = report_.snr;
+      return;
+    }
+    name(best);
+  }
+
+ private:
+  Switched only(const std::vector<std::size_t>& on) const {
+    auto out = outputs_.all(false);
+    for (const auto i : on) out[i] = true;
+    return out;
+  }
+
+  void measure_shares() {
+    StageProgress progress(outputs_.models.running.progress, "quantising one layer at a time", rows_.size());
+    double sum = 0;
+    const double rest = outputs_.energy(outputs_.all(false));
+    for (auto& row : rows_) {
+      auto on = row.roundings;
+      on.push_back(row.own);
+      const double energy = std::max(0.0, outputs_.energy(only(on)) - rest);
+      row.noise.share = std::isfinite(energy) ? energy : 0;
+      sum += row.noise.share;
+      progress.one_done();
+    }
+    for (auto& row : rows_) row.noise.share = sum > 0 ? row.noise.share / sum : 0;
+    sum_ = sum;
+  }
+
+  /// The layer; and where the noise is that of what it reads, all who would have that rounded otherwise.
+  Candidate candidate(const NoiseRow& row) {
+    constexpr double kHalf = 0.5;
+    Candidate out;
+    const auto& own = switches_[row.own];
+    if (own.rounding)
+      add_touching(own.value, out);
+    else if (own.only_levels)
+      add_layers(own, out), add_touching(own.value, out);
+    else
+      add_layers(own, out);
+    if (row.roundings.empty()) return out;
+    const double weights = outputs_.energy(only({row.own})) / (sum_ > 0 ? sum_ : 1);
+    if (weights >= kHalf * row.noise.share) return out;
+    for (const auto i : row.roundings) add_touching(switches_[i].value, out);
+    return out;
+  }
+
+  static void add(NodeId n, Candidate& out) {
+    if (std::find(out.nodes.begin(), out.nodes.end(), n) == out.nodes.end()) out.nodes.push_back(n);
+  }
+
+  void add_layers(const NoiseSwitch& s, Candidate& out) const {
+    bool weighted = false;
+    for (const auto n : s.nodes)
+      if (is_layer(g_, n)) add(n, out), weighted = true;
+    if (!weighted) add(g_.producer(s.value), out);
+  }
+
+  /// Nodes that give or read the value: quantisers round it for any of them.
+  void add_touching(ValueId v, Candidate& out) const {
+    for (const auto n : givers(v)) add(n, out);
+    for (const auto& use : g_.value(v).uses) add(use.node, out);
+  }
+
+  /// The node that makes the value; with a bound, which the quantised model may not have, the one before.
+  std::vector<NodeId> givers(ValueId v) const {
+    std::vector<NodeId> out;
+    for (auto n = g_.producer(v); n.valid(); n = g_.producer(g_.node(n).inputs[0])) {
+      out.push_back(n);
+      if (!g_.node(n).op.is<Relu>() && !g_.node(n).op.is<Clamp>()) break;
+    }
+    return out;
+  }
+
+  /// All switches but those of which these nodes are everything.
+  Switched without(const std::vector<NodeId>& nodes) const {
+    const auto has = [&](NodeId n) { return std::find(nodes.begin(), nodes.end(), n) != nodes.end(); };
+    auto on = outputs_.all(true);
+    for (std::size_t i = 0; i < on.size(); ++i) {
+      const auto& s = switches_[i];
+      Candidate wanted;
+      if (!s.rounding) add_layers(s, wanted);
+      if (s.rounding || s.only_levels) add_touching(s.value, wanted);
+      on[i] = !std::all_of(wanted.nodes.begin(), wanted.nodes.end(), has);
+    }
+    return on;
+  }
+
+  void name(const std::vector<NodeId>& nodes) {
+    const auto add_name = [](std::vector<std::string>& to, const std::string& text) {
+      if (std::find(to.begin(), to.end(), text) == to.end()) to.push_back(text);
+    };
+    for (const auto n : nodes) {
+      const auto source = layer_source(g_, n);
+      add_name(report_.leave_out, source.name);
+      if (is_layer(g_, n)) add_name(report_.leave_out_layers, source.name);
+    }
+  }
+
+  NoisyOutputs& outputs_;
+  const Graph& g_;
+  const std::vector<NoiseSwitch>& switches_;
+  std::vector<NoiseRow>& rows_;
+  NoiseReport& report_;
+  double sum_ = 0;  // of the layers' energies at the outputs
+};
+
+}  // namespace
+
+void choose_left_out(NoisyOutputs& outputs, std::vector<NoiseRow>& rows, NoiseReport& report) {
+  LeaveOut(outputs, rows, report).run();
+}
+
+Source layer_source(const Graph& g, NodeId id) {
+  const Node& n = g.node(id);
+  if (!n.sources.empty())
+    if (const auto& s = g.sources[n.sources.front().index]; !s.name.empty()) return s;
+  return {g.label(id), n.op.name()};
+}
+
+NoisyOutputs::NoisyOutputs(const NoisyModels& m) : models(m), runs_(m.quantised, m.switched, m.running) {
+  const CompiledModel compiled(Inside::changed(m.f32, m.f32_graph), m.running.options);
+  auto request = compiled.create_request();
+  for (std::size_t s = 0; s < m.samples.count; ++s) {
+    if (!compiled.variables().empty()) request.reset_state();
+    const auto inputs = m.samples.get(s);
+    for (std::size_t i = 0; i < inputs.size(); ++i) request.set_input(i, inputs[i]);
+    request.run();
+    auto& results = exact_.emplace_back();
+    for (std::size_t i = 0; i < compiled.outputs().size(); ++i) results.push_back(request.output(i).clone());
+  }
+}
+
+std::vector<Drift> NoisyOutputs::drifts(const Switched& on) {
+  std::vector<Drift> out(exact_.empty() ? 0 : exact_[0].size());
+  for (std::size_t s = 0; s < exact_.size(); ++s) {
+    const auto results = runs_.run(models.samples.get(s), on);
+    for (std::size_t i = 0; i < out.size(); ++i) out[i].add(exact_[s][i], results[i]);
+  }
+  return out;
+}
+
+void NoisyOutputs::measure(NoiseReport& report) {
+  const auto now = drifts(all(true));
+  bool noisy = false;
+  for (std::size_t i = 0; i < now.size(); ++i) {
+    report.outputs.push_back({models.f32_graph.results()[i].name, now[i]});
+    if (!is_float(exact_[0][i].element_type()) || !std::isfinite(now[i].relative())) continue;
+    counted_.push_back(i);
+    noisy |= now[i].relative() > 0;
+  }
+  report.has_shares = noisy;
+  report.snr = report.snr_without = worst(all(true));
+  report.snr_of_rest = worst(all(false));
+}
+
+double NoisyOutputs::energy(const Switched& on) {
+  const auto all = drifts(on);
+  double sum = 0;
+  for (const auto i : counted_) sum += all[i].relative() * all[i].relative();
+  return sum;
+}
+
+double NoisyOutputs::worst(const Switched& on) {
+  const auto all = drifts(on);
+  double least = std::numeric_limits<double>::infinity();
+  for (const auto i : counted_) least = std::min(least, all[i].sqnr());
+  return least;
+}
+
+}  // namespace lamina
