@@ -106,6 +106,7 @@ class Finder {
     for (std::size_t r = 0; r < f_.results().size(); ++r)
       accept(f_.results()[r].value, q_.results()[r].value);
     match_layers();
+    move_levels_behind_bounds();
     return std::move(out_);
   }
 
@@ -272,16 +273,32 @@ class Finder {
     accept(n.inputs[0], other.inputs[0]);
     const auto v = n.outputs[0], computed = other.outputs[0];
     if (!fits(computed, v)) return;
-    auto rounded = roundings(computed);
-    if (f_.readers(v) == 1 && f_.value(v).uses.size() == 1 && !rounded.empty()) {
+    take(v, {computed, roundings(computed)});
+  }
+
+  /// A bound that the quantised model does not have: levels in front of it are levels behind it, since
+  /// rounding to them bounds, too.
+  void move_levels_behind_bounds() {
+    std::vector<std::pair<ValueId, ValueId>> moves;
+    for (const auto& [v, c] : out_.of) {
+      if (!c.computed.valid() || c.rounded.empty() || f_.readers(v) != 1 || f_.value(v).uses.size() != 1)
+        continue;
       const Node& next = f_.node(f_.value(v).uses[0].node);
-      const auto& uses = q_.value(computed).uses;
-      const bool has_it = std::any_of(uses.begin(), uses.end(), [&](const Use& use) {
-        return q_.node(use.node).op.name() == next.op.name();
+      if (!is_bound(next.op) || out_.of.contains(next.outputs[0])) continue;
+      auto readers = c.rounded;
+      readers.push_back(c.computed);
+      const bool has_it = std::any_of(readers.begin(), readers.end(), [&](ValueId x) {
+        const auto& uses = q_.value(x).uses;
+        return std::any_of(uses.begin(), uses.end(),
+                           [&](const Use& use) { return q_.node(use.node).op.name() == next.op.name(); });
       });
-      if (is_bound(next.op) && !has_it) take(next.outputs[0], {{}, std::move(rounded)}), rounded.clear();
+      if (!has_it) moves.emplace_back(v, next.outputs[0]);
     }
-    take(v, {computed, std::move(rounded)});
+    for (const auto& [from, to] : moves) {
+      auto rounded = std::move(out_.of[from].rounded);
+      out_.of[from].rounded.clear();
+      out_.of[to] = {{}, std::move(rounded)};
+    }
   }
 
   const Graph &q_, &f_;

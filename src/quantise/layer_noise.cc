@@ -17,6 +17,9 @@ constexpr double kExact = 90;     // dB: less noise is that of sums in another o
 constexpr double kUnlike = 1;     // dB: layers with other weights are below
 constexpr double kMatched = 0.5;  // of the layers with weights, at least
 constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
+constexpr double kInfinite = std::numeric_limits<double>::infinity();
+
+double worse(double a, double b) { return std::isnan(a) || std::isnan(b) ? kNone : std::min(a, b); }
 
 Graph widened(Graph g) {
   widen_half(g);
@@ -100,7 +103,8 @@ class Comparison {
   void measure_values() {
     Observed first{f_model_, f_, {}}, second{q_model_, q_, {}};
     for (const auto& s : switched_.switches)
-      if (!s.rounding) first.values.push_back(s.value), second.values.push_back(s.on);
+      for (const auto& m : s.meetings)
+        if (!s.rounding) first.values.push_back(m.value), second.values.push_back(m.on);
     std::vector<Drift> drifts(first.values.size());
     observe_both(
         first, second, samples_, running_, "comparing",
@@ -111,14 +115,19 @@ class Comparison {
   /// What each switch changes where everything before it is quantised.
   void measure_switches() {
     Observed off{q_model_, switched_.graph, {}}, on{q_model_, switched_.graph, {}};
-    for (const auto& s : switched_.switches) off.values.push_back(s.off), on.values.push_back(s.on);
+    std::vector<std::size_t> owner;
+    for (std::size_t i = 0; i < switched_.switches.size(); ++i)
+      for (const auto& m : switched_.switches[i].meetings)
+        off.values.push_back(m.off), on.values.push_back(m.on), owner.push_back(i);
     const Samples all_on{samples_.count,
                          [this](std::size_t i) { return with_all_on(samples_.get(i), switched_); }};
-    std::vector<Drift> drifts(off.values.size());
+    std::vector<Drift> drifts(owner.size());
     observe_both(
         off, on, all_on, running_, "measuring",
         [&](std::size_t i, const Tensor& exact, const Tensor& other) { drifts[i].add(exact, other); });
-    for (const auto& d : drifts) own_.push_back(d.not_comparable() ? kNone : d.sqnr());
+    own_.assign(switched_.switches.size(), kInfinite);
+    for (std::size_t i = 0; i < drifts.size(); ++i)
+      own_[owner[i]] = worse(own_[owner[i]], drifts[i].not_comparable() ? kNone : drifts[i].sqnr());
   }
 
   bool has_weights(const NoiseSwitch& s) const {
@@ -141,34 +150,55 @@ class Comparison {
            "{} of {} layers compute something else in the f32 model, \"{}\" is the first: wanted the model "
            "that "
            "was quantised",
-           unlike, all, f_.label(f_.producer(first->value)));
+           unlike, all, f_.label(f_.producer(first->value())));
   }
 
   void rows() {
     std::set<std::size_t> used;
     std::map<ValueId, std::size_t> roundings;
     for (std::size_t i = 0; i < own_.size(); ++i)
-      if (switched_.switches[i].rounding) roundings[switched_.switches[i].value] = i;
+      if (switched_.switches[i].rounding) roundings[switched_.switches[i].value()] = i;
     for (std::size_t i = 0; i < own_.size(); ++i) {
       const auto& s = switched_.switches[i];
       if (s.rounding) continue;
-      NoiseRow row{describe(s), i, {}};
-      row.noise.snr = snr_.at(s.value);
+      NoiseRow row{describe(s), {i}, {}};
+      row.noise.snr = kInfinite;
+      for (const auto& m : s.meetings) row.noise.snr = worse(row.noise.snr, snr_.at(m.value));
       row.noise.own = own_[i];
-      row.noise.input = std::numeric_limits<double>::infinity();
+      row.noise.input = kInfinite;
       for (const auto v : s.levels)
         if (const auto it = roundings.find(v); it != roundings.end() && !(own_[it->second] >= kExact)) {
           row.roundings.push_back(it->second);
-          row.noise.input = std::min(row.noise.input, own_[it->second]);
+          row.noise.input = worse(row.noise.input, own_[it->second]);
         }
       if (row.noise.own >= kExact && row.roundings.empty()) {
         report_.exact += row.noise.has_weights;
         continue;
       }
       used.insert(row.roundings.begin(), row.roundings.end());
-      rows_.push_back(std::move(row));
+      add_row(std::move(row));
     }
     add_other_roundings(used);
+  }
+
+  /// A layer with several outputs has one row.
+  void add_row(NoiseRow row) {
+    const auto same = std::find_if(rows_.begin(), rows_.end(),
+                                   [&](const auto& other) { return other.noise.name == row.noise.name; });
+    if (same == rows_.end()) return rows_.push_back(std::move(row));
+    auto &to = same->noise, &from = row.noise;
+    if (to.operators != from.operators) to.operators += "+" + from.operators;
+    to.snr = worse(to.snr, from.snr);
+    to.own = worse(to.own, from.own);
+    to.input = worse(to.input, from.input);
+    to.has_weights |= from.has_weights;
+    for (auto& name : from.with)
+      if (std::find(to.with.begin(), to.with.end(), name) == to.with.end())
+        to.with.push_back(std::move(name));
+    same->own.insert(same->own.end(), row.own.begin(), row.own.end());
+    for (const auto i : row.roundings)
+      if (std::find(same->roundings.begin(), same->roundings.end(), i) == same->roundings.end())
+        same->roundings.push_back(i);
   }
 
   /// Levels that no layer reads: of the model's outputs, or in front of what is not measured.
@@ -176,14 +206,14 @@ class Comparison {
     for (std::size_t i = 0; i < own_.size(); ++i) {
       const auto& s = switched_.switches[i];
       if (!s.rounding || used.contains(i) || own_[i] >= kExact) continue;
-      NoiseRow row{{}, i, {}};
-      const auto maker = f_.producer(s.value);
-      row.noise.name = maker.valid() ? layer_source(f_, maker).name : f_.value(s.value).name;
-      row.noise.operators = "rounding of its output";
+      NoiseRow row{{}, {i}, {}};
+      const auto maker = f_.producer(s.value());
+      row.noise.name = maker.valid() ? layer_source(f_, maker).name : f_.value(s.value()).name;
+      row.noise.operators = "rounding";
       row.noise.snr = row.noise.own = own_[i];
-      row.noise.input = std::numeric_limits<double>::infinity();
-      if (const auto it = snr_.find(s.value); it != snr_.end()) row.noise.snr = it->second;
-      rows_.push_back(std::move(row));
+      row.noise.input = kInfinite;
+      if (const auto it = snr_.find(s.value()); it != snr_.end()) row.noise.snr = it->second;
+      add_row(std::move(row));
     }
   }
 
@@ -199,7 +229,7 @@ class Comparison {
       if (is_layer(f_, id)) weighted.push_back(layer.name);
     }
     out.has_weights = !weighted.empty();
-    out.name = weighted.empty() ? layer_source(f_, f_.producer(s.value)).name : weighted.back();
+    out.name = weighted.empty() ? layer_source(f_, f_.producer(s.value())).name : weighted.back();
     for (std::size_t i = 0; i < types.size() && i < kNamed; ++i) out.operators += (i ? "+" : "") + types[i];
     if (types.size() > kNamed) out.operators += fmt::format("+{} more", types.size() - kNamed);
     if (!weighted.empty()) weighted.pop_back();

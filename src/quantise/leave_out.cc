@@ -13,6 +13,7 @@ namespace lamina {
 namespace {
 
 constexpr double kWanted = 6;          // dB more are enough: half the noise's amplitude
+constexpr double kGood = 50;           // dB: there is nothing to mend
 constexpr double kWorthwhile = 0.5;    // dB more are the least that is worth leaving out something
 constexpr double kWorthNaming = 0.01;  // of the outputs' noise
 constexpr std::size_t kMostLeftOut = 16;
@@ -33,13 +34,14 @@ class LeaveOut {
 
   void run() {
     measure_shares();
+    report_.snr_without = report_.snr;
+    if (report_.snr >= kGood) return;
     std::vector<std::size_t> order(rows_.size());
     std::iota(order.begin(), order.end(), 0u);
     std::stable_sort(order.begin(), order.end(),
                      [&](auto a, auto b) { return rows_[a].noise.share > rows_[b].noise.share; });
     std::erase_if(order, [&](auto i) { return rows_[i].noise.share < kWorthNaming; });
     if (order.size() > kMostLeftOut) order.resize(kMostLeftOut);
-    report_.snr_without = report_.snr;
     std::vector<NodeId> nodes, best;
     for (const auto i : order) {
       for (const auto n : candidate(rows_[i]).nodes)
@@ -68,7 +70,7 @@ class LeaveOut {
     const double rest = outputs_.energy(outputs_.all(false));
     for (auto& row : rows_) {
       auto on = row.roundings;
-      on.push_back(row.own);
+      on.insert(on.end(), row.own.begin(), row.own.end());
       const double energy = std::max(0.0, outputs_.energy(only(on)) - rest);
       row.noise.share = std::isfinite(energy) ? energy : 0;
       sum += row.noise.share;
@@ -82,17 +84,11 @@ class LeaveOut {
   Candidate candidate(const NoiseRow& row) {
     constexpr double kHalf = 0.5;
     Candidate out;
-    const auto& own = switches_[row.own];
-    if (own.rounding)
-      add_touching(own.value, out);
-    else if (own.only_levels)
-      add_layers(own, out), add_touching(own.value, out);
-    else
-      add_layers(own, out);
+    for (const auto i : row.own) add_all(switches_[i], out);
     if (row.roundings.empty()) return out;
-    const double weights = outputs_.energy(only({row.own})) / (sum_ > 0 ? sum_ : 1);
+    const double weights = outputs_.energy(only(row.own)) / (sum_ > 0 ? sum_ : 1);
     if (weights >= kHalf * row.noise.share) return out;
-    for (const auto i : row.roundings) add_touching(switches_[i].value, out);
+    for (const auto i : row.roundings) add_touching(switches_[i].value(), out);
     return out;
   }
 
@@ -104,7 +100,14 @@ class LeaveOut {
     bool weighted = false;
     for (const auto n : s.nodes)
       if (is_layer(g_, n)) add(n, out), weighted = true;
-    if (!weighted) add(g_.producer(s.value), out);
+    if (!weighted) add(g_.producer(s.value()), out);
+  }
+
+  /// Every node that a quantiser must leave alone so that this switch is off.
+  void add_all(const NoiseSwitch& s, Candidate& out) const {
+    if (!s.rounding) add_layers(s, out);
+    if (s.rounding || s.only_levels)
+      for (const auto& m : s.meetings) add_touching(m.value, out);
   }
 
   /// Nodes that give or read the value: quantisers round it for any of them.
@@ -130,8 +133,7 @@ class LeaveOut {
     for (std::size_t i = 0; i < on.size(); ++i) {
       const auto& s = switches_[i];
       Candidate wanted;
-      if (!s.rounding) add_layers(s, wanted);
-      if (s.rounding || s.only_levels) add_touching(s.value, wanted);
+      add_all(s, wanted);
       on[i] = !std::all_of(wanted.nodes.begin(), wanted.nodes.end(), has);
     }
     return on;
@@ -199,6 +201,7 @@ void NoisyOutputs::measure(NoiseReport& report) {
     if (!is_float(exact_[0][i].element_type()) || !std::isfinite(now[i].relative())) continue;
     counted_.push_back(i);
     noisy |= now[i].relative() > 0;
+    report.compared += exact_[0][i].size();
   }
   report.has_shares = noisy;
   report.snr = report.snr_without = worst(all(true));

@@ -11,7 +11,7 @@ Source layer_source(const Graph& graph, NodeId node);
 /// A row of the report with the switches by which its layer is quantised.
 struct NoiseRow {
   LayerNoise noise;
-  std::size_t own = 0;                 ///< of the layer, or of a rounding that no layer reads
+  std::vector<std::size_t> own;        ///< of the layer's values, and of roundings that no layer reads
   std::vector<std::size_t> roundings;  ///< of what it reads
 };
 

@@ -34,7 +34,10 @@ class Builder {
   }
 
   SwitchedGraph run() && {
-    for (const auto v : f_.inputs()) put(v, counterparts_.find(v)->computed, {}, {});
+    for (const auto v : f_.inputs()) {
+      plain_[v.index] = counterparts_.find(v)->computed;
+      add_rounding(v);
+    }
     for (const auto id : f_.order()) add(id);
     try {
       out_.graph.infer_types();
@@ -61,8 +64,7 @@ class Builder {
       exchange();
       const auto copy = add_copies(out_.graph, f_, {id}, plain_)[0];
       exchange();
-      for (std::size_t i = 0; i < n.outputs.size(); ++i)
-        put(n.outputs[i], out_.graph.node(copy).outputs[i], piece(id), levels_of_piece(id, levels));
+      put(id, copy, levels_of_piece(id, levels));
     } catch (const Error& e) {
       fail(ErrorCode::bad_input, "layer \"{}\" ({}) does not fit the quantised model: {}", f_.label(id),
            n.op.name(), e.what());
@@ -81,40 +83,56 @@ class Builder {
     }
   }
 
-  /// What the f32 nodes make of the value stands beside what the quantised graph has.
-  void put(ValueId v, ValueId made, std::vector<NodeId> nodes, std::vector<ValueId> levels) {
-    plain_[v.index] = made;
-    const auto* c = counterparts_.find(v);
-    if (!c) return;
-    if (c->computed.valid() && c->computed != made) {
-      plain_[v.index] =
-          add_switch({v, false, false, std::move(nodes), std::move(levels), {}, {}}, {c->computed}, made);
-    } else if (!c->computed.valid()) {
-      plain_[v.index] =
-          add_switch({v, false, true, std::move(nodes), std::move(levels), {}, {}}, c->rounded, made);
-      return;
+  /// What the copy makes of the values stands beside what the quantised graph has.
+  void put(NodeId id, NodeId copy, std::vector<ValueId> levels) {
+    const Node& n = f_.node(id);
+    NoiseSwitch s{{}, false, false, piece(id), std::move(levels)};
+    // Bounds and the like add nothing: levels behind them are those of a rounding.
+    const bool only_chooses = std::all_of(s.nodes.begin(), s.nodes.end(), [&](NodeId part) {
+      return f_.node(part).op.has(Trait::selects | Trait::moves | Trait::reads_part);
+    });
+    ValueId input;  // one for all outputs
+    for (std::size_t i = 0; i < n.outputs.size(); ++i) {
+      const auto v = n.outputs[i], made = out_.graph.node(copy).outputs[i];
+      plain_[v.index] = made;
+      const auto* c = counterparts_.find(v);
+      if (!c) continue;
+      if (c->computed.valid()) {
+        plain_[v.index] = choose(s, input, v, {c->computed}, made);
+      } else if (!only_chooses) {
+        s.only_levels = true;
+        plain_[v.index] = choose(s, input, v, c->rounded, made);
+      }
     }
-    if (!c->rounded.empty())
-      rounded_[v.index] = add_switch({v, true, true, {}, {}, {}, {}}, c->rounded, plain_[v.index]);
+    if (!s.meetings.empty()) out_.switches.push_back(std::move(s));
+    for (const auto v : n.outputs)
+      if (const auto* c = counterparts_.find(v); c && (c->computed.valid() || only_chooses)) add_rounding(v);
   }
 
-  /// Readers of each of `on` read a Select between it and `off`. Returns the first of these.
-  ValueId add_switch(NoiseSwitch s, const std::vector<ValueId>& on, ValueId off) {
+  void add_rounding(ValueId v) {
+    const auto& rounded = counterparts_.find(v)->rounded;
+    if (rounded.empty()) return;
+    NoiseSwitch s{{}, true, true};
+    ValueId input;
+    rounded_[v.index] = choose(s, input, v, rounded, plain_[v.index]);
+    out_.switches.push_back(std::move(s));
+  }
+
+  /// Readers of each of `on` read a Select between it and `off`. Returns the first of these. `input` is made
+  /// for the first value of a switch: inputs are in the order of switches, which are made one by one.
+  ValueId choose(NoiseSwitch& s, ValueId& input, ValueId v, const std::vector<ValueId>& on, ValueId off) {
     Graph& g = out_.graph;
-    const auto input = g.add_input("switch", {ElementType::boolean, Shape::of({})});
-    s.on = on[0];
+    if (!input.valid()) input = g.add_input("switch", {ElementType::boolean, Shape::of({})});
     if (const auto wanted = g.type(on[0]).element; g.type(off).element != wanted)
       off = g.add(Convert{wanted}, {off});
-    s.off = off;
+    s.meetings.push_back({v, on[0], off});
     ValueId first;
-    for (const auto v : on) {
-      const auto chosen = g.add(Select{}, {input, v, off});
-      const auto node = g.producer(chosen);
-      g.replace(v, chosen);
-      g.set_input(node, 1, v);
+    for (const auto quantised : on) {
+      const auto chosen = g.add(Select{}, {input, quantised, off});
+      g.replace(quantised, chosen);
+      g.set_input(g.producer(chosen), 1, quantised);
       if (!first.valid()) first = chosen;
     }
-    out_.switches.push_back(std::move(s));
     return first;
   }
 

@@ -10,15 +10,21 @@
 
 namespace lamina {
 
+/// A value at which the two graphs meet.
+struct Meeting {
+  ValueId value;    ///< of the f32 graph
+  ValueId on, off;  ///< in the switched graph: what the quantised model has, and f32 of the same operands
+};
+
 /// One place where the quantised model adds noise of its own.
 struct NoiseSwitch {
-  ValueId value;          ///< of the f32 graph
-  bool rounding = false;  ///< levels of a value; else what computes it, such as a layer with its weights
-  /// Values that a rounding may be part of: the layer gives levels only, its sums have no value of their own.
+  std::vector<Meeting> meetings;  ///< the outputs of one node, mostly one
+  bool rounding = false;  ///< to levels; else what computes the values, such as a layer with its weights
+  /// The values are known as levels only: what rounds them is part of what computes them.
   bool only_levels = false;
-  std::vector<NodeId> nodes;    ///< of the f32 graph, which it stands for; none of a rounding
-  std::vector<ValueId> levels;  ///< values of the f32 graph that these nodes read as levels
-  ValueId on, off;  ///< in the switched graph: what the quantised model has, and f32 of the same operands
+  std::vector<NodeId> nodes = {};    ///< of the f32 graph, which it stands for; none of a rounding
+  std::vector<ValueId> levels = {};  ///< values of the f32 graph that these nodes read as levels
+  ValueId value() const { return meetings[0].value; }
 };
 
 /// The graph has an input for each switch behind the model's own: true takes the quantised model's value,

@@ -50,7 +50,7 @@ std::string python_list(const std::vector<std::string>& names) {
 
 /// A name as a regular expression of lamina's options.
 std::string as_pattern(const std::string& name) {
-  const bool plain = name.find_first_of("\\^$.|?*+()[]{}") == std::string::npos;
+  const bool plain = name.find_first_of("\\^$|?*+()[]{}") == std::string::npos;
   return plain ? name : "\\Q" + name + "\\E";
 }
 
@@ -91,6 +91,11 @@ std::vector<std::string> advice(const NoiseReport& r) {
                     decibel_text(r.snr),
                     r.leave_out.size() == 1 ? "this node" : fmt::format("these {} nodes", r.leave_out.size()),
                     decibel_text(r.snr_without)));
+  constexpr std::size_t kFew = 32;
+  if (r.compared < kFew)
+    out.push_back(fmt::format(
+        "The outputs have {} number{} only, so much of this is chance: give a batch of several inputs.",
+        r.compared, r.compared == 1 ? "" : "s"));
   if (has_own_names(r)) out.push_back("Names with @ are lamina's: these nodes have none in the file.");
   if (r.snr_of_rest < r.snr + kRestMatters)
     out.push_back(
@@ -103,7 +108,8 @@ std::vector<std::string> advice(const NoiseReport& r) {
 const char* const kExplanation[] = {
     "share: of the noise of the outputs, where this layer alone is quantised. The sum of all is 100%.",
     "output: noise of the layer's output, that of all layers before it included.",
-    "weights: noise that the layer itself adds, by its weights and its arithmetic.",
+    "own: noise that the layer adds where f32 reads the same numbers: by weights, arithmetic and, where "
+    "nothing else is known, rounding of the result.",
     "input: noise by rounding what the layer reads to levels.",
 };
 
@@ -165,7 +171,7 @@ std::vector<std::string> lines_of(const NoiseReport& r) {
     out.push_back(fmt::format("{} {:>7} {:>14} {:>14} {:>14}  {}", padded(name, 36), share, snr, own, input,
                               operators));
   };
-  if (!rows.empty()) row("layer", "operators", "share", "output", "weights", "input");
+  if (!rows.empty()) row("layer", "operators", "share", "output", "own", "input");
   for (const auto* l : rows)
     row(l->name, operators_of(*l), r.has_shares ? percent(l->share) : "-", decibel_text(l->snr),
         decibel_text(l->own), input_text(*l));
@@ -197,7 +203,7 @@ nlohmann::json json_of(const NoiseSubject& subject, const NoiseReport& r) {
                       {"has_weights", l->has_weights},
                       {"share", r.has_shares ? nlohmann::json(l->share) : nlohmann::json()},
                       {"snr_db", finite_number(l->snr)},
-                      {"weights_snr_db", finite_number(l->own)},
+                      {"own_snr_db", finite_number(l->own)},
                       {"input_snr_db", finite_number(l->input)}});
   return {{"model", subject.quantised},
           {"against", subject.f32},
@@ -234,7 +240,7 @@ std::string html_of(const NoiseSubject& subject, const NoiseReport& r) {
   body +=
       "<table "
       "class=\"sort\">\n<tr><th>layer</th><td>operators</td><td>share</td><td></td><td>output</td><td></td>"
-      "<td>weights</td><td>input</td></tr>\n";
+      "<td>own</td><td>input</td></tr>\n";
   for (const auto* l : rows_of(r)) body += layer_row(*l);
   body += "</table>\n";
   return report_page(title, body + std::string(kSorting));
