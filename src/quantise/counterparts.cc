@@ -331,15 +331,22 @@ bool is_layer(const Graph& g, NodeId id) {
 }
 
 Graph prepared_f32(const Graph& f32, const Graph& quantised) {
+  std::set<std::string> normalised;  // names of what batch normalisations read, before it is rounded, too
+  for (const auto id : quantised.order()) {
+    if (!quantised.node(id).op.is<BatchNormInference>()) continue;
+    for (auto v = quantised.node(id).inputs[0]; v.valid();) {
+      normalised.insert(quantised.value(v).name);
+      const auto maker = quantised.producer(v);
+      if (!maker.valid()) break;
+      const Node& n = quantised.node(maker);
+      const bool rounds = n.op.is<Quantize>() || n.op.is<Dequantize>() || n.op.is<FakeQuantize>();
+      v = rounds ? n.inputs[0] : ValueId{};
+    }
+  }
   Graph g = f32;
   fold_constants(g);
-  fold_batch_normalisation(g, [&](const Absorbed& absorbed) {
-    const auto v = quantised.find_value(absorbed.layer_output);
-    if (!v.valid()) return true;
-    const auto& uses = quantised.value(v).uses;
-    return std::none_of(uses.begin(), uses.end(),
-                        [&](const Use& use) { return quantised.node(use.node).op.is<BatchNormInference>(); });
-  });
+  fold_batch_normalisation(
+      g, [&](const Absorbed& absorbed) { return !normalised.contains(absorbed.layer_output); });
   return g;
 }
 

@@ -40,6 +40,8 @@ struct NoiseReport {
   /// nothing worth the while.
   std::vector<std::string> leave_out;
   std::vector<std::string> leave_out_layers;  ///< those that have weights
+  bool leave_out_unnamed =
+      false;  ///< some are called as their first output: the file may have no name for them
   /// Worst signal to noise of an output, and what it is where the nodes in `leave_out` compute in f32. Other
   /// ranges, which a quantiser finds then, are not in it.
   double snr = 0, snr_without = 0;

@@ -14,7 +14,7 @@ namespace {
 
 constexpr double kWanted = 6;          // dB more are enough: half the noise's amplitude
 constexpr double kGood = 50;           // dB: there is nothing to mend
-constexpr double kWorthwhile = 0.5;    // dB more are the least that is worth leaving out something
+constexpr double kWorthwhile = 0.3;    // dB more are the least that is worth leaving out something
 constexpr double kWorthNaming = 0.01;  // of the outputs' noise
 constexpr std::size_t kMostLeftOut = 16;
 
@@ -43,16 +43,18 @@ class LeaveOut {
     std::erase_if(order, [&](auto i) { return rows_[i].noise.share < kWorthNaming; });
     if (order.size() > kMostLeftOut) order.resize(kMostLeftOut);
     std::vector<NodeId> nodes, best;
+    double most = kWorthwhile;
     for (const auto i : order) {
       for (const auto n : candidate(rows_[i]).nodes)
         if (std::find(nodes.begin(), nodes.end(), n) == nodes.end()) nodes.push_back(n);
-      const double snr = outputs_.worst(without(nodes));
-      if (snr > report_.snr_without) report_.snr_without = snr, best = nodes;
-      if (snr >= report_.snr + kWanted) break;
-    }
-    if (!(report_.snr_without >= report_.snr + kWorthwhile)) {
-      report_.snr_without = report_.snr;
-      return;
+      const double gained = gain(without(nodes));
+      if (gained >= most) {
+        report_.snr_without = report_.snr + gained;
+        best = nodes;
+        most = gained;
+      }
+      if (gained >= kWanted) break;
+      most += kWorthwhile;  // each further step must pay, too
     }
     name(best);
   }
@@ -78,6 +80,16 @@ class LeaveOut {
     }
     for (auto& row : rows_) row.noise.share = sum > 0 ? row.noise.share / sum : 0;
     sum_ = sum;
+  }
+
+  /// In decibel. Where the noise of what is left out and of the rest cancel or add up by chance, the measured
+  /// gain says little of other inputs: it is no more than what independent noises have.
+  double gain(const Switched& rest) {
+    Switched off = rest;
+    off.flip();
+    const double left = outputs_.energy(rest), gone = outputs_.energy(off);
+    const double measured = outputs_.worst(rest) - report_.snr;
+    return left > 0 ? std::min(measured, 10 * std::log10((left + gone) / left)) : measured;
   }
 
   /// The layer; and where the noise is that of what it reads, all who would have that rounded otherwise.
@@ -146,6 +158,7 @@ class LeaveOut {
     for (const auto n : nodes) {
       const auto source = layer_source(g_, n);
       add_name(report_.leave_out, source.name);
+      report_.leave_out_unnamed |= source.name == g_.value(g_.node(n).outputs[0]).name;
       if (is_layer(g_, n)) add_name(report_.leave_out_layers, source.name);
     }
   }

@@ -261,7 +261,8 @@ int run(const CheckOptions& o) {
     if (o.common.model.empty()) throw UsageError("--against: wanted MODEL, too");
     return check_against(o.common, o.inputs, o.against);
   }
-  if (!o.against.html.empty()) throw UsageError("--html: wanted --against, too");
+  if (!o.against.html.empty() || !o.against.data.empty())
+    throw UsageError(fmt::format("{}: wanted --against, too", o.against.data.empty() ? "--html" : "--data"));
   if (o.common.model.empty()) return check_libraries(o);
   nlohmann::json j{{"model", o.common.model}};
   std::size_t faulty_trials = 0;
@@ -302,6 +303,11 @@ Verb setup_check(OptionSet& options) {
                    "Only compare a quantised model with the f32 model that it was made of: noise of each "
                    "layer, and which are best not quantised");
   for (const auto& other : {expect, steps, layers, bisect}) against.excludes(other);
+  options.text("--data", o->against.data, "FOLDER",
+               "With --against: several samples in place of --input: pictures, .npy, .npz, as `lamina "
+               "quantize` takes them");
+  options.number("--samples", o->against.samples, std::size_t{1}, std::size_t{1000000}, "N",
+                 "With --data: how many of them, spread evenly");
   options.text("--html", o->against.html, "FILE.html",
                "With --against: the same as a page with bars, to be sorted");
   add_compile_options(options, o->common);

@@ -4,9 +4,9 @@
 
 #include "base/atomic_file.h"
 #include "base/error.h"
-#include "base/work_bounds.h"
 #include "quantise/layer_noise.h"
 #include "tool/noise_report.h"
+#include "tool/quantize_data.h"
 #include "tool/rewrite_report.h"
 #include "tool/session.h"
 
@@ -29,6 +29,19 @@ Common common_of(const Common& common, const std::string& file) {
   return out;
 }
 
+Samples samples_of(const Model& model, const Common& c, const InputOptions& inputs, const AgainstOptions& o,
+                   NoiseSubject& subject) {
+  if (!o.data.empty()) {
+    if (!inputs.input.empty() || !inputs.inputs.empty())
+      throw UsageError("--data excludes --input and --inputs");
+    auto files = find_samples({o.data, inputs.picture, o.samples, 0}, model.inputs(), c);
+    subject.notes = std::move(files.notes);
+    return std::move(files.calibration);
+  }
+  subject.random_inputs = inputs.input.empty() && inputs.inputs.empty() && !model.inputs().empty();
+  return {1, [given = gather_inputs(model, inputs, c, subject.notes)](std::size_t) { return given; }};
+}
+
 }  // namespace
 
 int check_against(const Common& c, const InputOptions& input_options, const AgainstOptions& o) {
@@ -36,15 +49,14 @@ int check_against(const Common& c, const InputOptions& input_options, const Agai
   const auto quantised = model_file(c);
   const auto f32 = model_file(common_of(c, o.f32));
   NoiseSubject subject{c.model, o.f32, {}, false};
-  const auto inputs = gather_inputs(quantised, input_options, c, subject.notes);
+  const auto samples = samples_of(quantised, c, input_options, o, subject);
   c.note(subject.notes);
-  subject.random_inputs = input_options.input.empty() && input_options.inputs.empty() && !inputs.empty();
   if (subject.random_inputs && !c.quiet)
     tell(
-        "warning: the inputs are random; give real ones by --input or --inputs, since noise depends on them");
+        "warning: the inputs are random; noise depends on inputs, so give real ones by --input, --inputs or "
+        "--data");
   const auto report = [&] {
     Progress progress("comparing " + c.model, c);
-    const Samples samples{1, [&](std::size_t) { return inputs; }};
     const Running running{c.options(), progress.callback()};
     return layer_noise(quantised, f32, samples, running);
   }();

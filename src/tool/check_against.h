@@ -5,8 +5,10 @@
 namespace lamina::tool {
 
 struct AgainstOptions {
-  std::string f32;   ///< the model before quantisation
-  std::string html;  ///< a page; "": none
+  std::string f32;          ///< the model before quantisation
+  std::string html;         ///< a page; "": none
+  std::string data;         ///< a folder with samples of the inputs; "": one sample, of the inputs' options
+  std::size_t samples = 8;  ///< of the folder
 };
 
 /// Returns the command's exit status.

@@ -61,11 +61,6 @@ std::string exclude_options(const std::vector<std::string>& names) {
   return out;
 }
 
-bool has_own_names(const NoiseReport& r) {
-  return std::any_of(r.leave_out.begin(), r.leave_out.end(),
-                     [](const auto& name) { return name.find('@') != std::string::npos; });
-}
-
 std::string matched_text(const NoiseReport& r) {
   return fmt::format("{} of {} layers with weights have a counterpart of their own; {} of them are in f32",
                      r.matched, r.weighted, r.exact);
@@ -96,7 +91,11 @@ std::vector<std::string> advice(const NoiseReport& r) {
     out.push_back(fmt::format(
         "The outputs have {} number{} only, so much of this is chance: give a batch of several inputs.",
         r.compared, r.compared == 1 ? "" : "s"));
-  if (has_own_names(r)) out.push_back("Names with @ are lamina's: these nodes have none in the file.");
+  if (r.leave_out_unnamed)
+    out.push_back(
+        "A node without a name in the file is called after its first output. onnxruntime excludes by names "
+        "only: "
+        "set node.name = node.name or node.output[0] for all nodes before it quantises.");
   if (r.snr_of_rest < r.snr + kRestMatters)
     out.push_back(
         fmt::format("With everything that was measured in f32 the worst output has {}: some of the noise has "
@@ -216,6 +215,7 @@ nlohmann::json json_of(const NoiseSubject& subject, const NoiseReport& r) {
           {"layers_in_f32", r.exact},
           {"leave_out", r.leave_out},
           {"leave_out_layers", r.leave_out_layers},
+          {"leave_out_unnamed", r.leave_out_unnamed},
           {"snr_db", finite_number(r.snr)},
           {"snr_without_db", finite_number(r.snr_without)},
           {"snr_of_rest_db", finite_number(r.snr_of_rest)}};
