@@ -114,17 +114,22 @@ class Comparison {
 
   /// What each switch changes where everything before it is quantised.
   void measure_switches() {
-    Observed off{q_model_, switched_.graph, {}}, on{q_model_, switched_.graph, {}};
+    Observed pairs{q_model_, switched_.graph, {}};
     std::vector<std::size_t> owner;
     for (std::size_t i = 0; i < switched_.switches.size(); ++i)
       for (const auto& m : switched_.switches[i].meetings)
-        off.values.push_back(m.off), on.values.push_back(m.on), owner.push_back(i);
+        pairs.values.insert(pairs.values.end(), {m.off, m.on}), owner.push_back(i);
     const Samples all_on{samples_.count,
                          [this](std::size_t i) { return with_all_on(samples_.get(i), switched_); }};
     std::vector<Drift> drifts(owner.size());
-    observe_both(
-        off, on, all_on, running_, "measuring",
-        [&](std::size_t i, const Tensor& exact, const Tensor& other) { drifts[i].add(exact, other); });
+    std::map<std::size_t, Tensor> exact;  // by sample, until the other value of the pair comes
+    observe(pairs, all_on, running_, "measuring",
+            [&](std::size_t sample, std::size_t i, const Tensor& value) {
+              if (i % 2 == 0)
+                exact[sample] = value.clone();
+              else
+                drifts[i / 2].add(exact.extract(sample).mapped(), value);
+            });
     own_.assign(switched_.switches.size(), kInfinite);
     for (std::size_t i = 0; i < drifts.size(); ++i)
       own_[owner[i]] = worse(own_[owner[i]], drifts[i].not_comparable() ? kNone : drifts[i].sqnr());

@@ -69,11 +69,11 @@ class LeaveOut {
   void measure_shares() {
     StageProgress progress(outputs_.models.running.progress, "quantising one layer at a time", rows_.size());
     double sum = 0;
-    const double rest = outputs_.energy(outputs_.all(false));
+    const double rest = outputs_.noise(outputs_.all(false)).energy;
     for (auto& row : rows_) {
       auto on = row.roundings;
       on.insert(on.end(), row.own.begin(), row.own.end());
-      const double energy = std::max(0.0, outputs_.energy(only(on)) - rest);
+      const double energy = std::max(0.0, outputs_.noise(only(on)).energy - rest);
       row.noise.share = std::isfinite(energy) ? energy : 0;
       sum += row.noise.share;
       progress.one_done();
@@ -87,8 +87,8 @@ class LeaveOut {
   double gain(const Switched& rest) {
     Switched off = rest;
     off.flip();
-    const double left = outputs_.energy(rest), gone = outputs_.energy(off);
-    const double measured = outputs_.worst(rest) - report_.snr;
+    const auto [left, worst] = outputs_.noise(rest);
+    const double gone = outputs_.noise(off).energy, measured = worst - report_.snr;
     return left > 0 ? std::min(measured, 10 * std::log10((left + gone) / left)) : measured;
   }
 
@@ -98,7 +98,7 @@ class LeaveOut {
     Candidate out;
     for (const auto i : row.own) add_all(switches_[i], out);
     if (row.roundings.empty()) return out;
-    const double weights = outputs_.energy(only(row.own)) / (sum_ > 0 ? sum_ : 1);
+    const double weights = outputs_.noise(only(row.own)).energy / (sum_ > 0 ? sum_ : 1);
     if (weights >= kHalf * row.noise.share) return out;
     for (const auto i : row.roundings) add_touching(switches_[i].value(), out);
     return out;
@@ -217,22 +217,18 @@ void NoisyOutputs::measure(NoiseReport& report) {
     report.compared += exact_[0][i].size();
   }
   report.has_shares = noisy;
-  report.snr = report.snr_without = worst(all(true));
-  report.snr_of_rest = worst(all(false));
+  report.snr = report.snr_without = noise(all(true)).worst;
+  report.snr_of_rest = noise(all(false)).worst;
 }
 
-double NoisyOutputs::energy(const Switched& on) {
+NoisyOutputs::Noise NoisyOutputs::noise(const Switched& on) {
   const auto all = drifts(on);
-  double sum = 0;
-  for (const auto i : counted_) sum += all[i].relative() * all[i].relative();
-  return sum;
-}
-
-double NoisyOutputs::worst(const Switched& on) {
-  const auto all = drifts(on);
-  double least = std::numeric_limits<double>::infinity();
-  for (const auto i : counted_) least = std::min(least, all[i].sqnr());
-  return least;
+  Noise out;
+  for (const auto i : counted_) {
+    out.energy += all[i].relative() * all[i].relative();
+    out.worst = std::min(out.worst, all[i].sqnr());
+  }
+  return out;
 }
 
 }  // namespace lamina

@@ -1,5 +1,7 @@
 #pragma once
 /// Which layers' noise reaches the outputs, and which layers are best not quantised.
+#include <limits>
+
 #include "quantise/layer_noise.h"
 #include "quantise/switched.h"
 
@@ -30,10 +32,12 @@ class NoisyOutputs {
 
   /// The outputs, their noise now, what is left of it in f32, and whether there are shares.
   void measure(NoiseReport& report);
-  /// Sum of the noise over the signal of all float outputs, in energies.
-  double energy(const Switched& on);
-  /// Signal to noise of the worst float output.
-  double worst(const Switched& on);
+  struct Noise {
+    double energy = 0;  ///< sum of the noise over the signal, in energies
+    double worst = std::numeric_limits<double>::infinity();  ///< least signal to noise in decibel
+  };
+  /// Of all outputs in floats.
+  Noise noise(const Switched& on);
   Switched all(bool on) const { return Switched(models.switched.switches.size(), on); }
 
   const NoisyModels models;
