@@ -239,11 +239,32 @@ class Finder {
       if (is_layer(q_, id) &&
           !is_covered(q_, q_.node(id).outputs[0], [&](ValueId v) { return out_.quantised.contains(v); }))
         theirs.push_back(id);
-    for (const auto id : ours)
-      if (const auto twin = most_alike(id, theirs); twin != theirs.end()) {
-        match_layer(id, *twin);
-        theirs.erase(twin);
+    std::vector<NodeId> left;
+    for (const auto id : ours) {
+      const auto twin = most_alike(id, theirs);
+      if (twin == theirs.end()) {
+        left.push_back(id);
+        continue;
       }
+      match_layer(id, *twin);
+      theirs.erase(twin);
+    }
+    match_in_order(left, theirs);
+  }
+
+  /// Of coarse weights little may be left that is alike: then as many layers of one kind are the same ones.
+  void match_in_order(const std::vector<NodeId>& ours, const std::vector<NodeId>& theirs) {
+    std::map<std::string, std::pair<std::vector<NodeId>, std::vector<NodeId>>> kinds;
+    const auto kind = [](const Graph& g, NodeId id) {
+      const Node& n = g.node(id);
+      return n.op.name() + (n.inputs.size() > 1 ? to_string(g.type(n.inputs[1]).shape) : "");
+    };
+    for (const auto id : ours) kinds[kind(f_, id)].first.push_back(id);
+    for (const auto id : theirs) kinds[kind(q_, id)].second.push_back(id);
+    for (const auto& [name, layers] : kinds) {
+      if (layers.first.size() != layers.second.size()) continue;
+      for (std::size_t i = 0; i < layers.first.size(); ++i) match_layer(layers.first[i], layers.second[i]);
+    }
   }
 
   std::vector<NodeId>::iterator most_alike(NodeId id, std::vector<NodeId>& among) const {

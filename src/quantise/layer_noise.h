@@ -47,7 +47,7 @@ struct NoiseReport {
   double snr = 0, snr_without = 0;
   /// What is left where all that has a counterpart is in f32: high unless something could not be measured.
   double snr_of_rest = 0;
-  std::size_t compared = 0;  ///< numbers in the outputs of a sample: with few of them noise is chance
+  std::size_t compared = 0;  ///< numbers in the outputs of all samples: with few of them noise is chance
   bool has_shares = false;   ///< the models have outputs in floats, of the same shapes
 };
 

@@ -68,11 +68,12 @@ std::string matched_text(const NoiseReport& r) {
 
 /// What to do, a sentence each.
 std::vector<std::string> advice(const NoiseReport& r) {
-  if (!r.has_shares)
-    return {std::isinf(r.snr) && r.snr > 0 && !r.outputs.empty()
-                ? "The outputs of both models are the same."
-                : "The outputs of the two models cannot be compared element by element: no layer can be "
-                  "proposed."};
+  if (!r.has_shares) {
+    const bool same = std::all_of(r.outputs.begin(), r.outputs.end(),
+                                  [](const auto& output) { return output.drift.relative() == 0; });
+    return {same ? "The outputs of both models are the same."
+                 : "The outputs are no floats of the same shapes in both models: no layer can be proposed."};
+  }
   std::vector<std::string> out;
   if (r.leave_out.empty())
     out.push_back(r.snr >= kGood
@@ -89,7 +90,7 @@ std::vector<std::string> advice(const NoiseReport& r) {
   constexpr std::size_t kFew = 32;
   if (r.compared < kFew)
     out.push_back(fmt::format(
-        "The outputs have {} number{} only, so much of this is chance: give a batch of several inputs.",
+        "The outputs have {} number{} only, so much of this is chance: give several samples by --data.",
         r.compared, r.compared == 1 ? "" : "s"));
   if (r.leave_out_unnamed)
     out.push_back(
