@@ -1,4 +1,5 @@
-/// lamina check: rewriting, kernels and whole outputs against the reference interpreter.
+/// lamina check: rewriting, kernels and whole outputs against the reference interpreter; a quantised model
+/// against its f32 model.
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
@@ -10,6 +11,7 @@
 #include "base/npz.h"
 #include "check/check.h"
 #include "extension/conformance.h"
+#include "tool/check_against.h"
 #include "tool/layers.h"
 #include "tool/session.h"
 #include "tool/verb_list.h"
@@ -21,6 +23,7 @@ struct CheckOptions {
   Common common;
   InputOptions inputs;
   std::string expect;
+  AgainstOptions against;
   bool per_layer = false, bisect = false;
   int steps = 1;
 };
@@ -254,6 +257,12 @@ int checked(const CheckOptions& o, Session& s, nlohmann::json j) {
 }
 
 int run(const CheckOptions& o) {
+  if (!o.against.f32.empty()) {
+    if (o.common.model.empty()) throw UsageError("--against: wanted MODEL, too");
+    return check_against(o.common, o.inputs, o.against);
+  }
+  if (!o.against.html.empty() || !o.against.data.empty())
+    throw UsageError(fmt::format("{}: wanted --against, too", o.against.data.empty() ? "--html" : "--data"));
   if (o.common.model.empty()) return check_libraries(o);
   nlohmann::json j{{"model", o.common.model}};
   std::size_t faulty_trials = 0;
@@ -280,12 +289,27 @@ Verb setup_check(OptionSet& options) {
   add_model(options, o->common, false);
   options.remark("Without MODEL: all operations of the libraries of --extensions, on samples.");
   add_input_options(options, o->inputs);
-  options.text("--expect", o->expect, "FILE.npz", "Stored outputs, by name or as out0, out1, ...");
-  options.number(
+  const auto expect =
+      options.text("--expect", o->expect, "FILE.npz", "Stored outputs, by name or as out0, out1, ...");
+  const auto steps = options.number(
       "--steps", o->steps, 1, 1000000, "N",
       "Check the N-th run of a model with variables, from what the interpreter has kept before it");
-  options.flag("--per-layer", o->per_layer, "Print every value of the model and every layer");
-  options.flag("--bisect", o->bisect, "Name the first rewrite that changes the result, too");
+  const auto layers =
+      options.flag("--per-layer", o->per_layer, "Print every value of the model and every layer");
+  const auto bisect =
+      options.flag("--bisect", o->bisect, "Name the first rewrite that changes the result, too");
+  auto against =
+      options.text("--against", o->against.f32, "F32MODEL",
+                   "Only compare a quantised model with the f32 model that it was made of: noise of each "
+                   "layer, and which are best not quantised");
+  for (const auto& other : {expect, steps, layers, bisect}) against.excludes(other);
+  options.text("--data", o->against.data, "FOLDER",
+               "With --against: several samples in place of --input: pictures, .npy, .npz, as `lamina "
+               "quantize` takes them");
+  options.number("--samples", o->against.samples, std::size_t{1}, std::size_t{1000000}, "N",
+                 "With --data: how many of them, spread evenly");
+  options.text("--html", o->against.html, "FILE.html",
+               "With --against: the same as a page with bars, to be sorted");
   add_compile_options(options, o->common);
   add_json(options, o->common);
   return [o] { return run(*o); };

@@ -1,12 +1,12 @@
 #include "tool/quantize_report.h"
 
 #include <algorithm>
-#include <cmath>
 #include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
 
 #include "tool/common.h"
+#include "tool/noise_cells.h"
 #include "tool/report_page.h"
 #include "tool/text.h"
 
@@ -19,14 +19,6 @@ std::size_t quantised_layers(const QuantisedModel& m) {
   return static_cast<std::size_t>(
       std::count_if(m.layers.begin(), m.layers.end(), [](const auto& l) { return l.layer.reason.empty(); }));
 }
-
-/// "34.1 dB"; without noise there is no number.
-std::string decibel(double sqnr) {
-  return std::isfinite(sqnr) ? fmt::format("{:.1f} dB", sqnr) : sqnr > 0 ? "exact" : "not comparable";
-}
-
-/// JSON has no infinity.
-nlohmann::json number(double x) { return std::isfinite(x) ? nlohmann::json(x) : nlohmann::json(); }
 
 /// Reasons for f32 with the layers that have them.
 std::map<std::string, std::vector<std::string>> reasons(const QuantisedModel& m) {
@@ -52,30 +44,14 @@ std::string measured_with(const QuantizeReport& r) {
                      r.measures_others ? " that calibration has not seen" : " of the calibration");
 }
 
-std::string cell(const std::string& text) { return "<td>" + escape_xml(text) + "</td>"; }
-
-/// A bar to 60 dB, the better the longer; red where little is left of the signal.
-std::string bar(double sqnr) {
-  constexpr double kWhole = 60, kWidth = 240;
-  const double width = std::isfinite(sqnr) ? std::clamp(sqnr, 0.0, kWhole) / kWhole * kWidth
-                       : sqnr > 0          ? kWidth
-                                           : 0;
-  const char* colour = sqnr < 15 ? "#c8444f" : sqnr < 25 ? "#d6973b" : "#4d9a5b";
-  return fmt::format(
-      "<td><svg width=\"{}\" height=\"12\" role=\"img\" aria-label=\"{}\"><rect width=\"{:.1f}\" "
-      "height=\"12\" rx=\"2\" "
-      "fill=\"{}\"/></svg></td>",
-      kWidth, decibel(sqnr), width, colour);
-}
-
 std::string layer_row(const LayerOutcome& l) {
-  auto out = "<tr><th>" + escape_xml(l.layer.name) + "</th>" + cell(l.layer.type) + bar(l.sqnr) +
-             cell(decibel(l.sqnr));
+  auto out = "<tr><th>" + escape_xml(l.layer.name) + "</th>" + html_cell(l.layer.type) + snr_bar(l.sqnr) +
+             html_cell(decibel_text(l.sqnr));
   if (!l.layer.reason.empty())
     return out + "<td colspan=\"3\">f32: " + escape_xml(l.layer.reason) + "</td></tr>\n";
-  return out + cell(decibel(l.weights_sqnr)) +
-         cell(fmt::format("{} {:.6g} to {:.6g}", name_of(l.input.type), l.input.low(), l.input.high())) +
-         cell(fmt::format("{:.6g}, {}", l.input.scale, l.input.zero_point)) + "</tr>\n";
+  return out + html_cell(decibel_text(l.weights_sqnr)) +
+         html_cell(fmt::format("{} {:.6g} to {:.6g}", name_of(l.input.type), l.input.low(), l.input.high())) +
+         html_cell(fmt::format("{:.6g}, {}", l.input.scale, l.input.zero_point)) + "</tr>\n";
 }
 
 std::string outputs_table(const QuantisedModel& m) {
@@ -83,9 +59,10 @@ std::string outputs_table(const QuantisedModel& m) {
       "<h2>Outputs</h2>\n<table>\n<tr><th>output</th><td></td><td>signal to noise</td><td>relative error</td>"
       "<td>largest difference</td><td>mean difference</td></tr>\n";
   for (const auto& [name, drift] : m.outputs)
-    out += "<tr><th>" + escape_xml(name) + "</th>" + bar(drift.sqnr()) + cell(decibel(drift.sqnr())) +
-           cell(fmt::format("{:.4g}", drift.relative())) + cell(fmt::format("{:.4g}", drift.max())) +
-           cell(fmt::format("{:.4g}", drift.mean())) + "</tr>\n";
+    out += "<tr><th>" + escape_xml(name) + "</th>" + snr_bar(drift.sqnr()) +
+           html_cell(decibel_text(drift.sqnr())) + html_cell(fmt::format("{:.4g}", drift.relative())) +
+           html_cell(fmt::format("{:.4g}", drift.max())) + html_cell(fmt::format("{:.4g}", drift.mean())) +
+           "</tr>\n";
   return out + "</table>\n";
 }
 
@@ -126,7 +103,7 @@ std::vector<std::string> lines_of(const QuantizeReport& r) {
   for (const auto& other : m.others_in_f32) out.push_back("f32         " + other);
   for (const auto& [name, drift] : m.outputs)
     out.push_back(fmt::format("drift       {}: {}, relative {:.3g}, max {:.3g}, mean {:.3g}", name,
-                              decibel(drift.sqnr()), drift.relative(), drift.max(), drift.mean()));
+                              decibel_text(drift.sqnr()), drift.relative(), drift.max(), drift.mean()));
   out.push_back("measured    with " + measured_with(r));
   out.push_back(fmt::format("{}: {}, the model was {}", r.output,
                             human_bytes(static_cast<double>(r.bytes_after)),
@@ -139,18 +116,18 @@ nlohmann::json json_of(const QuantizeReport& r) {
   auto outputs = nlohmann::json::array(), layers = nlohmann::json::array();
   for (const auto& [name, drift] : m.outputs)
     outputs.push_back({{"name", name},
-                       {"sqnr_db", number(drift.sqnr())},
-                       {"relative", number(drift.relative())},
+                       {"sqnr_db", finite_number(drift.sqnr())},
+                       {"relative", finite_number(drift.relative())},
                        {"max", drift.max()},
                        {"mean", drift.mean()},
                        {"not_comparable", drift.not_comparable()}});
   for (const auto& l : m.layers) {
     nlohmann::json row{{"name", l.layer.name},
                        {"type", l.layer.type},
-                       {"sqnr_db", number(l.sqnr)},
+                       {"sqnr_db", finite_number(l.sqnr)},
                        {"precision", l.layer.reason.empty() ? "int8" : "f32"}};
     if (l.layer.reason.empty())
-      row.update({{"weights_sqnr_db", number(l.weights_sqnr)},
+      row.update({{"weights_sqnr_db", finite_number(l.weights_sqnr)},
                   {"input_type", name_of(l.input.type)},
                   {"input_scale", l.input.scale},
                   {"input_zero_point", l.input.zero_point}});

@@ -339,10 +339,10 @@ class Page {
 
 std::string to_html(const RewriteReport& report) { return Page(report).html(); }
 
-void require_page_name(const std::string& path) {
+void require_page_name(const std::string& path, std::string_view option) {
   const auto ending = lower_case(std::filesystem::path(path).extension().string());
   if (!path.empty() && ending != ".html" && ending != ".htm")
-    throw UsageError(fmt::format("--report {}: wanted a name that ends with .html", path));
+    throw UsageError(fmt::format("{} {}: wanted a name that ends with .html", option, path));
 }
 
 std::string format_text(const Loaded& loaded) {

@@ -27,8 +27,8 @@ struct RewriteReport {
 /// below 5 MB: of very many rewrites the first of each rule have pictures, and lists end with what is left.
 std::string to_html(const RewriteReport& report);
 void write_report(const std::string& path, const RewriteReport& report);
-/// Throws UsageError for a name of --report that is not one of a page; none is asked for by "".
-void require_page_name(const std::string& path);
+/// Throws UsageError for a name that the option gives and that is not one of a page; none is asked for by "".
+void require_page_name(const std::string& path, std::string_view option = "--report");
 
 /// "ONNX IR 7, opset 11, made by PaddlePaddle"
 std::string format_text(const Loaded& loaded);

@@ -1,0 +1,250 @@
+#include "tool/noise_report.h"
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "tool/common.h"
+#include "tool/noise_cells.h"
+#include "tool/report_page.h"
+#include "tool/text.h"
+
+namespace lamina::tool {
+namespace {
+
+constexpr double kGood = 30;         // dB: users seldom see a difference
+constexpr double kRestMatters = 20;  // dB that the rest must be better than the whole
+
+/// Those that cause most of the outputs' noise first.
+std::vector<const LayerNoise*> rows_of(const NoiseReport& r) {
+  std::vector<const LayerNoise*> out;
+  for (const auto& layer : r.layers) out.push_back(&layer);
+  if (r.has_shares)
+    std::stable_sort(out.begin(), out.end(), [](auto* a, auto* b) { return a->share > b->share; });
+  return out;
+}
+
+std::string percent(double share) { return fmt::format("{:.1f}%", 100 * share); }
+
+/// "exact" says little where nothing is rounded.
+std::string input_text(const LayerNoise& l) {
+  return std::isinf(l.input) && l.input > 0 ? "-" : decibel_text(l.input);
+}
+
+std::string operators_of(const LayerNoise& l) {
+  if (l.with.empty()) return l.operators;
+  return l.operators + fmt::format(" (with {})", fmt::join(l.with, ", "));
+}
+
+/// "'a', 'b'" for a list in Python.
+std::string python_list(const std::vector<std::string>& names) {
+  std::string out;
+  for (const auto& name : names) {
+    out += out.empty() ? "'" : ", '";
+    for (const char c : name) out += c == '\'' || c == '\\' ? std::string("\\") + c : std::string(1, c);
+    out += "'";
+  }
+  return "[" + out + "]";
+}
+
+/// A name as a regular expression of lamina's options.
+std::string as_pattern(const std::string& name) {
+  const bool plain = name.find_first_of("\\^$|?*+()[]{}") == std::string::npos;
+  return plain ? name : "\\Q" + name + "\\E";
+}
+
+std::string exclude_options(const std::vector<std::string>& names) {
+  std::string out;
+  for (const auto& name : names)
+    out += (out.empty() ? "--exclude " : " --exclude ") + shell_word(as_pattern(name));
+  return out;
+}
+
+std::string matched_text(const NoiseReport& r) {
+  return fmt::format("{} of {} layers with weights have a counterpart of their own; {} of them are in f32",
+                     r.matched, r.weighted, r.exact);
+}
+
+/// What to do, a sentence each.
+std::vector<std::string> advice(const NoiseReport& r) {
+  if (!r.has_shares) {
+    const bool same = std::all_of(r.outputs.begin(), r.outputs.end(),
+                                  [](const auto& output) { return output.drift.relative() == 0; });
+    return {same ? "The outputs of both models are the same."
+                 : "The outputs are no floats of the same shapes in both models: no layer can be proposed."};
+  }
+  std::vector<std::string> out;
+  if (r.leave_out.empty())
+    out.push_back(r.snr >= kGood
+                      ? "No layer stands out, and little noise reaches the outputs."
+                      : "No few layers cause the noise: leaving out some of them does not help. Try other "
+                        "calibration data or another method, and weights per channel.");
+  else
+    out.push_back(
+        fmt::format("The worst output has {} now. With {} in f32 it has {} (estimated: a quantiser finds "
+                    "other ranges then).",
+                    decibel_text(r.snr),
+                    r.leave_out.size() == 1 ? "this node" : fmt::format("these {} nodes", r.leave_out.size()),
+                    decibel_text(r.snr_without)));
+  constexpr std::size_t kFew = 32;
+  if (r.compared < kFew)
+    out.push_back(fmt::format(
+        "The outputs have {} number{} only, so much of this is chance: give several samples by --data.",
+        r.compared, r.compared == 1 ? "" : "s"));
+  if (r.leave_out_unnamed)
+    out.push_back(
+        "A node without a name in the file is called after its first output. onnxruntime excludes by names "
+        "only: "
+        "set node.name = node.name or node.output[0] for all nodes before it quantises.");
+  if (r.snr_of_rest < r.snr + kRestMatters)
+    out.push_back(
+        fmt::format("With everything that was measured in f32 the worst output has {}: some of the noise has "
+                    "no layer here.",
+                    decibel_text(r.snr_of_rest)));
+  return out;
+}
+
+const char* const kExplanation[] = {
+    "share: of the noise of the outputs, where this layer alone is quantised. The sum of all is 100%.",
+    "output: noise of the layer's output, that of all layers before it included.",
+    "own: noise that the layer adds where f32 reads the same numbers: by weights, arithmetic and, where "
+    "nothing else is known, rounding of the result.",
+    "input: noise by rounding what the layer reads to levels.",
+};
+
+std::string outputs_table(const NoiseReport& r) {
+  std::string out =
+      "<h2>Outputs</h2>\n<table>\n<tr><th>output</th><td></td><td>signal to noise</td><td>largest "
+      "difference</td><td>mean difference</td></tr>\n";
+  for (const auto& [name, drift] : r.outputs)
+    out += "<tr><th>" + escape_xml(name) + "</th>" + snr_bar(drift.sqnr()) +
+           html_cell(decibel_text(drift.sqnr())) + html_cell(fmt::format("{:.4g}", drift.max())) +
+           html_cell(fmt::format("{:.4g}", drift.mean())) + "</tr>\n";
+  return out + "</table>\n";
+}
+
+/// A cell that sorts by its number.
+std::string number_cell(double x, const std::string& text) {
+  const double key = std::isfinite(x) ? x : x > 0 ? 1e9 : -1e9;
+  return fmt::format("<td data-v=\"{:.6g}\">{}</td>", key, escape_xml(text));
+}
+
+std::string layer_row(const LayerNoise& l) {
+  return "<tr><th>" + escape_xml(l.name) + "</th>" + html_cell(operators_of(l)) +
+         number_cell(l.share, percent(l.share)) + share_bar(l.share) +
+         number_cell(l.snr, decibel_text(l.snr)) + snr_bar(l.snr) + number_cell(l.own, decibel_text(l.own)) +
+         number_cell(l.input, input_text(l)) + "</tr>\n";
+}
+
+constexpr std::string_view kSorting = R"(<style>
+.sort tr:first-child>*{cursor:pointer}
+.sort td:nth-child(2){text-align:left;overflow-wrap:anywhere}
+.sort th{overflow-wrap:anywhere}
+</style>
+<script>
+'use strict';
+for (const table of document.querySelectorAll('table.sort')) {
+  const head = table.rows[0];
+  const key = (row, i) => row.cells[i].dataset.v === undefined ? row.cells[i].textContent : +row.cells[i].dataset.v;
+  let last = -1, up = false;
+  head.addEventListener('click', event => {
+    let i = event.target.closest('td,th').cellIndex;
+    if (head.cells[i].textContent === '') --i;  // the bars belong to the numbers before them
+    up = i === last ? !up : i !== 2;
+    last = i;
+    const rows = [...table.rows].slice(1);
+    rows.sort((a, b) => { const x = key(a, i), y = key(b, i); return (x < y ? -1 : x > y ? 1 : 0) * (up ? 1 : -1); });
+    for (const row of rows) row.parentNode.append(row);
+  });
+}
+</script>
+)";
+
+}  // namespace
+
+std::vector<std::string> lines_of(const NoiseReport& r) {
+  const auto rows = rows_of(r);
+  std::vector<std::string> out;
+  const auto row = [&](const std::string& name, const std::string& operators, const std::string& share,
+                       const std::string& snr, const std::string& own, const std::string& input) {
+    out.push_back(fmt::format("{} {:>7} {:>14} {:>14} {:>14}  {}", padded(name, 36), share, snr, own, input,
+                              operators));
+  };
+  if (!rows.empty()) row("layer", "operators", "share", "output", "own", "input");
+  for (const auto* l : rows)
+    row(l->name, operators_of(*l), r.has_shares ? percent(l->share) : "-", decibel_text(l->snr),
+        decibel_text(l->own), input_text(*l));
+  if (!rows.empty()) out.emplace_back();
+  for (const auto& [name, drift] : r.outputs)
+    out.push_back(fmt::format("output      {}: {}, relative {:.3g}, max {:.3g}, mean {:.3g}", name,
+                              decibel_text(drift.sqnr()), drift.relative(), drift.max(), drift.mean()));
+  out.push_back("layers      " + matched_text(r));
+  for (const auto& sentence : advice(r)) out.push_back("leave out   " + sentence);
+  if (r.leave_out.empty()) return out;
+  out.push_back("lamina      quantize " + exclude_options(r.leave_out));
+  out.push_back("onnxruntime nodes_to_exclude=" + python_list(r.leave_out));
+  return out;
+}
+
+nlohmann::json json_of(const NoiseSubject& subject, const NoiseReport& r) {
+  auto outputs = nlohmann::json::array(), layers = nlohmann::json::array();
+  for (const auto& [name, drift] : r.outputs)
+    outputs.push_back({{"name", name},
+                       {"snr_db", finite_number(drift.sqnr())},
+                       {"relative", finite_number(drift.relative())},
+                       {"max", drift.max()},
+                       {"mean", drift.mean()},
+                       {"not_comparable", drift.not_comparable()}});
+  for (const auto* l : rows_of(r))
+    layers.push_back({{"name", l->name},
+                      {"operators", l->operators},
+                      {"with", l->with},
+                      {"has_weights", l->has_weights},
+                      {"share", r.has_shares ? nlohmann::json(l->share) : nlohmann::json()},
+                      {"snr_db", finite_number(l->snr)},
+                      {"own_snr_db", finite_number(l->own)},
+                      {"input_snr_db", finite_number(l->input)}});
+  return {{"model", subject.quantised},
+          {"against", subject.f32},
+          {"random_inputs", subject.random_inputs},
+          {"notes", subject.notes},
+          {"outputs", std::move(outputs)},
+          {"layers", std::move(layers)},
+          {"layers_with_weights", r.weighted},
+          {"layers_matched", r.matched},
+          {"layers_in_f32", r.exact},
+          {"leave_out", r.leave_out},
+          {"leave_out_layers", r.leave_out_layers},
+          {"leave_out_unnamed", r.leave_out_unnamed},
+          {"snr_db", finite_number(r.snr)},
+          {"snr_without_db", finite_number(r.snr_without)},
+          {"snr_of_rest_db", finite_number(r.snr_of_rest)}};
+}
+
+std::string html_of(const NoiseSubject& subject, const NoiseReport& r) {
+  const auto file = [](const std::string& path) {
+    return printable(std::filesystem::path(path).filename().string());
+  };
+  const auto title = fmt::format("{}: noise against {}", file(subject.quantised), file(subject.f32));
+  std::string body = "<h1>" + escape_xml(title) + "</h1>\n<p class=\"sub\">" + matched_text(r) + "</p>\n";
+  for (const auto& sentence : advice(r)) body += "<p class=\"lead\">" + escape_xml(sentence) + "</p>\n";
+  if (!r.leave_out.empty())
+    body += "<figure><figcaption>lamina quantize " + escape_xml(exclude_options(r.leave_out)) +
+            "</figcaption></figure>\n<figure><figcaption>nodes_to_exclude=" +
+            escape_xml(python_list(r.leave_out)) + "</figcaption></figure>\n";
+  if (subject.random_inputs)
+    body += "<p class=\"lead\">Measured with random inputs. Real ones give other figures.</p>\n";
+  for (const auto& note : subject.notes) body += "<p class=\"note\">" + escape_xml(note) + "</p>\n";
+  body += outputs_table(r) + "<h2>Layers</h2>\n";
+  for (const auto* sentence : kExplanation) body += fmt::format("<p class=\"note\">{}</p>\n", sentence);
+  body +=
+      "<table "
+      "class=\"sort\">\n<tr><th>layer</th><td>operators</td><td>share</td><td></td><td>output</td><td></td>"
+      "<td>own</td><td>input</td></tr>\n";
+  for (const auto* l : rows_of(r)) body += layer_row(*l);
+  body += "</table>\n";
+  return report_page(title, body + std::string(kSorting));
+}
+
+}  // namespace lamina::tool

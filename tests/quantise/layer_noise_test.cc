@@ -1,0 +1,148 @@
+/// Noise of quantised models by layer, and what leaving layers out would give.
+#include "quantise/layer_noise.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "base/error.h"
+#include "tests/quantise/onnx_case.h"
+#include "tests/support/run_graph.h"
+
+namespace lamina {
+namespace {
+
+using testing::attribute;
+using testing::onnx_model;
+using testing::OnnxGraph;
+using testing::quantise_request;
+using testing::quantised;
+
+const auto kInput = "f32[1,4,6,6]";
+
+Tensor weights(const std::string& dims, std::uint64_t seed, double outlier = 1) {
+  const auto t = testing::random_inputs(
+      testing::parse(fmt::format("graph (x: f32[{}]) -> (y) {{\n  y = Relu(x)\n}}", dims)), seed)[0];
+  auto values = to_doubles(t);
+  values[0] *= outlier;
+  return from_doubles(ElementType::f32, t.shape(), values);
+}
+
+/// Four convolutions in a row. One weight of the third is very large: with one scale for all there is little
+/// left of the others.
+std::string network(std::uint64_t seed = 1, const std::string& prefix = "") {
+  OnnxGraph g;
+  g.input("x", ElementType::f32, {"1", "4", "6", "6"});
+  std::string last = "x";
+  for (int i = 0; i < 4; ++i) {
+    const auto name = fmt::format("{}conv{}", prefix, i), w = name + "_w";
+    g.initializer(w, weights("4,4,1,1", seed + static_cast<std::uint64_t>(i), i == 2 ? 300 : 1));
+    g.node("Conv", {last, w}, {i == 3 ? "y" : name + "_out"}, {}, name);
+    if (i == 3) break;
+    g.node("Relu", {name + "_out"}, {name + "_relu"}, {}, name + "_bound");
+    last = name + "_relu";
+  }
+  g.output("y");
+  return onnx_model(g);
+}
+
+Model model_of(const std::string& bytes) {
+  return Model::from_memory({.model = std::as_bytes(std::span(bytes)), .name = "model"});
+}
+
+QuantiseRequest request() {
+  auto r = quantise_request(kInput);
+  r.scheme.weights.per_channel = false;
+  r.equalise = false;
+  r.calibration = Calibration::min_max;
+  return r;
+}
+
+NoiseReport noise(const std::string& q, const std::string& f) {
+  const auto r = request();
+  return layer_noise(model_of(q), model_of(f), r.samples, r.running);
+}
+
+std::string refusal(const std::string& q, const std::string& f) {
+  try {
+    noise(q, f);
+  } catch (const Error& e) {
+    return e.what();
+  }
+  return "";
+}
+
+TEST(LayerNoise, the_layer_that_is_hard_to_quantise_is_the_first_to_be_left_out) {
+  const auto f32 = network();
+  const auto r = noise(quantised(f32, request()).onnx, f32);
+  EXPECT_EQ(r.weighted, 4u);
+  EXPECT_EQ(r.matched, 4u);
+  ASSERT_EQ(r.layers.size(), 4u);
+  double sum = 0, most = 0;
+  std::string worst;
+  for (const auto& layer : r.layers) {
+    sum += layer.share;
+    if (layer.share > most) most = layer.share, worst = layer.name;
+    EXPECT_TRUE(layer.has_weights) << layer.name;
+    EXPECT_TRUE(std::isfinite(layer.snr)) << layer.name;
+  }
+  EXPECT_NEAR(sum, 1, 1e-9);
+  EXPECT_EQ(worst, "conv2");
+  ASSERT_FALSE(r.leave_out.empty());
+  EXPECT_EQ(r.leave_out[0], "conv2");
+  EXPECT_FALSE(r.leave_out_unnamed);
+  EXPECT_GT(r.snr_without, r.snr + 3);
+  EXPECT_GT(r.snr_of_rest, 90);
+}
+
+TEST(LayerNoise, what_is_estimated_is_what_quantising_without_these_layers_gives) {
+  const auto f32 = network();
+  const auto first = noise(quantised(f32, request()).onnx, f32);
+  auto other = request();
+  other.scheme.choice.exclude = first.leave_out;
+  const auto second = noise(quantised(f32, other).onnx, f32);
+  EXPECT_GT(second.snr, first.snr + 3);
+  EXPECT_NEAR(second.snr, first.snr_without, 3);
+  EXPECT_EQ(second.exact + second.layers.size(), 4u);
+}
+
+TEST(LayerNoise, layers_with_other_names_are_found) {
+  const auto r = noise(quantised(network(1, "other_"), request()).onnx, network());
+  EXPECT_EQ(r.matched, 4u);
+  EXPECT_GT(r.snr_of_rest, 90);
+  ASSERT_FALSE(r.leave_out.empty());
+  EXPECT_EQ(r.leave_out[0], "conv2");
+}
+
+TEST(LayerNoise, the_same_model_has_no_noise) {
+  const auto f32 = network();
+  const auto r = noise(f32, f32);
+  EXPECT_TRUE(r.layers.empty());
+  EXPECT_TRUE(r.leave_out.empty());
+  EXPECT_EQ(r.exact, 4u);
+  EXPECT_FALSE(r.has_shares);
+}
+
+TEST(LayerNoise, models_of_another_family_are_refused_in_a_line) {
+  const auto f32 = network();
+  const auto q = quantised(f32, request()).onnx;
+  EXPECT_EQ(refusal(q, q), "the f32 model is quantised itself: wanted the model before quantisation");
+  // The same names by chance: other weights.
+  EXPECT_EQ(
+      refusal(q, network(50)),
+      "4 of 4 layers compute something else in the f32 model, \"conv0\" is the first: wanted the model that "
+      "was quantised");
+  OnnxGraph g;
+  g.input("x", ElementType::f32, {"1", "4", "6", "6"});
+  g.initializer("k", weights("4,4,3,3", 9)).initializer("l", weights("4,4,3,3", 10));
+  g.node("Conv", {"x", "k"}, {"c"}, {attribute("pads", std::vector<std::int64_t>{1, 1, 1, 1})}, "c");
+  g.node("Conv", {"c", "l"}, {"d"}, {attribute("pads", std::vector<std::int64_t>{1, 1, 1, 1})}, "d");
+  g.node("Sigmoid", {"d"}, {"y"}, {}, "s").output("y");
+  EXPECT_EQ(
+      refusal(q, onnx_model(g)),
+      "0 of the 2 layers with weights of the f32 model have a counterpart in the quantised model, \"c\" "
+      "(Convolution) has none: wanted the model that was quantised");
+}
+
+}  // namespace
+}  // namespace lamina
