@@ -1,12 +1,31 @@
 """Models that grow in one direction, for bench/compile-times."""
 
+import json
+import pathlib
 from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
-Model = onnx.ModelProto
+
+
+class File(NamedTuple):
+    """A model of another format."""
+
+    suffix: str
+    data: bytes
+
+
+Model = onnx.ModelProto | File
+
+
+def save(model: Model, stem: pathlib.Path) -> pathlib.Path:
+    """Writes the model beside others; `stem` is its path without the suffix."""
+    path = stem.with_suffix(model.suffix if isinstance(model, File) else ".onnx")
+    path.write_bytes(model.data if isinstance(model, File) else model.SerializeToString())
+    return path
 
 
 def _floats(name: str, *shape: int) -> onnx.TensorProto:
@@ -213,6 +232,124 @@ def equal_names(n: int) -> Model:
     return model
 
 
+def quantize_steps(n: int) -> Model:
+    constants = [numpy_helper.from_array(np.array(0.1, np.float32), "s"), numpy_helper.from_array(np.array(0, np.int8), "z")]
+
+    def layer(i: int, x: str, y: str) -> list[onnx.NodeProto]:
+        return [
+            helper.make_node("QuantizeLinear", [x, "s", "z"], [f"q{i}"]),
+            helper.make_node("DequantizeLinear", [f"q{i}", "s", "z"], [f"d{i}"]),
+            helper.make_node("Relu" if i % 2 else "Sigmoid", [f"d{i}"], [y]),
+        ]
+
+    return _chain(n, layer, (1, 16), constants)
+
+
+def tree_of_sums(n: int) -> Model:
+    """Sums of pairs of n values, of pairs of these, and so on."""
+    nodes = [helper.make_node("Relu" if i % 2 else "Sigmoid", ["x"], [f"l{i}"]) for i in range(n)]
+    level = [f"l{i}" for i in range(n)]
+    while len(level) > 1:
+        sums = [f"s{len(nodes) + i}" for i in range(len(level) // 2)]
+        nodes += [helper.make_node("Add", [level[2 * i], level[2 * i + 1]], [s]) for i, s in enumerate(sums)]
+        level = sums + level[2 * len(sums) :]
+    return _model(nodes, [_input("x", 1, 8)], [_output(level[0])])
+
+
+def readers_of_a_value(n: int) -> Model:
+    """A value that n nodes read, each of which is rewritten."""
+    nodes = [helper.make_node("Sigmoid", ["x"], ["s"])]
+    nodes += [helper.make_node("Mul", ["s", f"c{i}"], [f"p{i}"]) for i in range(n)]
+    nodes.append(helper.make_node("Sum", [f"p{i}" for i in range(n)], ["y"]))
+    return _model(nodes, [_input("x", 1, 8)], [_output("y")], [_floats(f"c{i}", 8) for i in range(n)])
+
+
+def split_and_joined(n: int) -> Model:
+    nodes = [
+        helper.make_node("Split", ["x"], [f"p{i}" for i in range(n)], axis=1),
+        helper.make_node("Concat", [f"p{(i + n // 2) % n}" for i in range(n)], ["y"], axis=1),
+    ]
+    return _model(nodes, [_input("x", 1, n)], [_output("y")])
+
+
+def chain_of_sizes(n: int) -> Model:
+    """A long computation of one size."""
+    nodes = [helper.make_node("Shape", ["x"], ["s0"])]
+    for i in range(n):
+        nodes += [helper.make_node("Add", [f"s{i}", "one"], [f"a{i}"]), helper.make_node("Mul", [f"a{i}", "one"], [f"s{i + 1}"])]
+    nodes.append(helper.make_node("ConstantOfShape", [f"s{n}"], ["y"]))
+    model = _model(nodes, [_input("x", 1)], [_output("y")], [numpy_helper.from_array(np.array([1]), "one")])
+    model.graph.input[0].type.tensor_type.shape.dim[0].dim_param = "N"
+    return model
+
+
+def loops(n: int) -> Model:
+    truth = helper.make_tensor_value_info("c", TensorProto.BOOL, [])
+    count = helper.make_tensor_value_info("t", TensorProto.INT64, [])
+    going_on = helper.make_tensor_value_info("o", TensorProto.BOOL, [])
+    body = helper.make_graph(
+        [helper.make_node("Add", ["v", "v"], ["w"]), helper.make_node("Identity", ["c"], ["o"])],
+        "body",
+        [helper.make_tensor_value_info("i", TensorProto.INT64, []), truth, _input("v", 1, 4)],
+        [going_on, _output("w")],
+    )
+    nodes = [helper.make_node("Loop", ["t", "", f"v{i}"], [f"v{i + 1}"], body=body) for i in range(n)]
+    return _model(nodes, [_input("v0", 1, 4), count], [_output(f"v{n}")])
+
+
+def nested_functions(n: int) -> Model:
+    """Functions that call each other, 20 deep."""
+    imports, deep = [helper.make_opsetid("", 17), helper.make_opsetid("local", 1)], 20
+    functions = []
+    calls = max(1, n // deep)
+    for i in range(calls):
+        for level in range(deep):
+            last = level == deep - 1
+            inner = helper.make_node("Tanh", ["t"], ["y"]) if last else helper.make_node(f"f{i}_{level + 1}", ["t"], ["y"], domain="local")
+            functions.append(helper.make_function("local", f"f{i}_{level}", ["x"], ["y"], [helper.make_node("Relu", ["x"], ["t"]), inner], imports))
+    nodes = [helper.make_node(f"f{i}_0", [f"v{i}"], [f"v{i + 1}"], domain="local") for i in range(calls)]
+    return _model(nodes, [_input("v0", 1, 4)], [_output(f"v{calls}")], functions=functions)
+
+
+def ir_layers(n: int) -> File:
+    def port(index: int) -> str:
+        return f'<port id="{index}" precision="FP32"><dim>1</dim><dim>8</dim></port>'
+
+    layers = [f'<layer id="0" name="x" type="Parameter" version="opset1"><data element_type="f32" shape="1,8"/><output>{port(1)}</output></layer>']
+    for i in range(1, n + 1):
+        kind = "ReLU" if i % 2 else "Sigmoid"
+        layers.append(f'<layer id="{i}" name="n{i}" type="{kind}" version="opset1"><input>{port(0)}</input><output>{port(1)}</output></layer>')
+    layers.append(f'<layer id="{n + 1}" name="y" type="Result" version="opset1"><input>{port(0)}</input></layer>')
+    edges = "".join(f'<edge from-layer="{i}" from-port="1" to-layer="{i + 1}" to-port="0"/>' for i in range(n + 1))
+    return File(".xml", f'<net name="m" version="11"><layers>{"".join(layers)}</layers><edges>{edges}</edges></net>'.encode())
+
+
+def tensorflow_nodes(n: int) -> File:
+    out = 'node { name: "v0" op: "Placeholder" attr { key: "dtype" value { type: DT_FLOAT } } attr { key: "shape" value { shape { dim { size: 8 } } } } }\n'
+    for i in range(n):
+        kind = "Relu" if i % 2 else "Sigmoid"
+        out += f'node {{ name: "v{i + 1}" op: "{kind}" input: "v{i}" attr {{ key: "T" value {{ type: DT_FLOAT }} }} }}\n'
+    return File(".pbtxt", out.encode())
+
+
+def caffe_layers(n: int) -> File:
+    out = 'name: "m"\nlayer { name: "v0" type: "Input" top: "v0" input_param { shape { dim: 1 dim: 8 } } }\n'
+    for i in range(n):
+        kind = "ReLU" if i % 2 else "Sigmoid"
+        out += f'layer {{ name: "v{i + 1}" type: "{kind}" bottom: "v{i}" top: "v{i + 1}" }}\n'
+    return File(".prototxt", out.encode())
+
+
+def onednn_operations(n: int) -> File:
+    def tensor(index: int) -> dict:
+        return {"id": index, "dtype": "f32", "shape": [1, 8], "stride": [8, 1], "layout_type": "strided", "property_type": "undef"}
+
+    operations = [
+        {"id": i, "name": f"n{i}", "kind": "ReLU" if i % 2 else "Sigmoid", "attrs": {}, "inputs": [tensor(i)], "outputs": [tensor(i + 1)]} for i in range(n)
+    ]
+    return File(".json", json.dumps({"version": "3.2.0", "engine_kind": "cpu", "fpmath_mode": "strict", "graph": operations}).encode())
+
+
 # name: (what makes the model, what grows, its sizes)
 DOUBLINGS = (250, 500, 1000, 2000, 4000)
 GROWING: dict[str, tuple[Callable[[int], Model], str, tuple[int, ...]]] = {
@@ -236,4 +373,15 @@ GROWING: dict[str, tuple[Callable[[int], Model], str, tuple[int, ...]]] = {
     "depth": (depth, "levels", (3, 6, 12, 24)),
     "long names": (long_names, "characters", (1000, 2000, 4000, 8000)),
     "equal names": (equal_names, "nodes", DOUBLINGS),
+    "quantize steps": (quantize_steps, "steps", DOUBLINGS),
+    "tree of sums": (tree_of_sums, "leaves", DOUBLINGS),
+    "readers of a value": (readers_of_a_value, "readers", (2000, 4000, 8000, 16000)),
+    "split and joined": (split_and_joined, "parts", (4000, 8000, 16000, 32000)),
+    "chain of sizes": (chain_of_sizes, "nodes", DOUBLINGS[:4]),
+    "loops": (loops, "loops", DOUBLINGS),
+    "nested functions": (nested_functions, "functions", (2000, 4000, 8000, 16000)),
+    "IR": (ir_layers, "layers", (2500, 5000, 10000)),
+    "TensorFlow": (tensorflow_nodes, "nodes", (5000, 10000, 20000)),
+    "Caffe": (caffe_layers, "layers", (2500, 5000, 10000)),
+    "oneDNN Graph": (onednn_operations, "operations", (2500, 5000, 10000)),
 }

@@ -32,7 +32,8 @@ struct ModelLimits {
   std::size_t outputs = 65'536;
   /// LIMIT_LOOP_ITERATIONS: of one loop, each time that it is run.
   std::uint64_t loop_iterations = 100'000'000;
-  /// LIMIT_COMPILE_SECONDS: of CompiledModel's constructor, and each time that a run meets new shapes.
+  /// LIMIT_COMPILE_SECONDS: of reading the model, of CompiledModel's constructor, and each time that a run
+  /// meets new shapes. Each of them may take so long.
   double compile_seconds = 86'400;
   /// LIMIT_RUN_SECONDS: of one inference, without the time in the queue.
   double run_seconds = 86'400;

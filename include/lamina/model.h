@@ -11,6 +11,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <stop_token>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -72,6 +73,11 @@ struct ReadOptions {
   std::string weights = {};
   /// Bounds for models of strangers: they hold while it is read, and for all that is compiled of it.
   ModelLimits limits = {};
+  /// Cancels the reading: when a stop is requested, from any thread, Model's constructor or from_memory()
+  /// frees what it has and throws Error(canceled), within 100 ms for most files (docs/untrusted-models.md
+  /// names what takes longer). The model that was read is not concerned: Options::stop cancels its
+  /// compilation.
+  std::stop_token stop = {};
 };
 
 /// Makes a library of custom layers that is linked into the program known under a name. Thread-safe. Throws
@@ -90,9 +96,9 @@ class Model {
   /// of another version. A model with unsupported operators can be read. Throws Error(bad_option) for a
   /// settable input that there is not, and for an operation that two extensions give; Error(bad_file) for an
   /// extension that cannot be loaded, Error(extension) for one that fails; Error(over_limit) for what is
-  /// beyond ReadOptions::limits. Files are mapped: one that is cut short while the model, or what was
-  /// compiled of it, lives ends the process with SIGBUS. Where others may write to it, read it into memory
-  /// and use from_memory().
+  /// beyond ReadOptions::limits; Error(canceled) when ReadOptions::stop is requested. Files are mapped: one
+  /// that is cut short while the model, or what was compiled of it, lives ends the process with SIGBUS. Where
+  /// others may write to it, read it into memory and use from_memory().
   LAMINA_API explicit Model(const std::string& path, const ReadOptions& options = {});
   /// The same with ReadOptions::extensions: Model("model.onnx", {"libgate.so"}). A template, so that braces
   /// with names in them are ReadOptions.

@@ -4,26 +4,16 @@
 #include <list>
 #include <mutex>
 
+#include "api/preparing.h"
 #include "api/properties.h"
 #include "api/saving.h"
 #include "api/settle.h"
-#include "base/cancellation.h"
 #include "base/exiting.h"
 #include "exec/program.h"
 #include "exec/scheduler.h"
 #include "lamina/model.h"
 
 namespace lamina {
-
-/// Options::stop.
-class TokenSignal final : public StopSignal {
- public:
-  explicit TokenSignal(std::stop_token token) : token_(std::move(token)) {}
-  bool stop_requested() const noexcept override { return token_.stop_requested(); }
-
- private:
-  std::stop_token token_;
-};
 
 class Compiled : public std::enable_shared_from_this<Compiled> {
  public:
@@ -71,12 +61,7 @@ class Compiled : public std::enable_shared_from_this<Compiled> {
 
  private:
   /// How `what` is stopped: by who compiles, and when it takes too long.
-  StopRules rules(std::string_view what) const {
-    return {.signal = &stop_,
-            .what = what,
-            .seconds = options_.limits.compile_seconds,
-            .seconds_key = "LIMIT_COMPILE_SECONDS"};
-  }
+  StopRules rules(std::string_view what) const { return preparing_rules(what, stop_, options_.limits); }
   void compile_from(const Options& options, std::shared_ptr<const Machine> machine);
   const RewritingFacts& rewriting_facts() const;
   Denormals denormals() const;

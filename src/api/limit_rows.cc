@@ -122,7 +122,8 @@ void add_limits(std::vector<OptionRow>& t) {
       count_row("LIMIT_OUTPUTS", "outputs of the model, and of one node", &ModelLimits::outputs, kMostCount));
   t.push_back(count_row("LIMIT_LOOP_ITERATIONS", "iterations of one loop, each time that it is run",
                         &ModelLimits::loop_iterations, std::numeric_limits<std::int64_t>::max()));
-  t.push_back(seconds_row("LIMIT_COMPILE_SECONDS", "seconds that compiling may take, at new shapes, too",
+  t.push_back(seconds_row("LIMIT_COMPILE_SECONDS",
+                          "seconds that reading may take, and compiling, at new shapes, too",
                           &ModelLimits::compile_seconds));
   t.push_back(
       seconds_row("LIMIT_RUN_SECONDS", "seconds that one inference may take", &ModelLimits::run_seconds));

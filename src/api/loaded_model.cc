@@ -6,6 +6,7 @@
 #include "api/at_work.h"
 #include "api/limit_checks.h"
 #include "api/options_table.h"
+#include "api/preparing.h"
 #include "base/arena.h"
 #include "base/error.h"
 #include "base/text.h"
@@ -112,6 +113,16 @@ LoadedModel::LoadedModel(const ModelSource& source, const ReadOptions& options, 
       settable_(options.settable),
       derived_(!shapes.empty()) {
   check_options({.limits = options.limits});
+  const TokenSignal stop(options.stop);
+  const auto what = path_ + ": reading";
+  run_stoppable(preparing_rules(what, stop, limits_), [&] {
+    stop_point();
+    read_within_limits(source, options, shapes);
+  });
+}
+
+void LoadedModel::read_within_limits(const ModelSource& source, const ReadOptions& options,
+                                     const Shapes& shapes) {
   bounds_ = bounds_of(limits_, source.model()->size());
   const ReadingWithin here(bounds_, limits_, path_);
   read(source, options, shapes);

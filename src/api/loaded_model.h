@@ -56,6 +56,7 @@ class LoadedModel {
   void require_supported() const;
 
  private:
+  void read_within_limits(const ModelSource& source, const ReadOptions& options, const Shapes& shapes);
   void read(const ModelSource& source, const ReadOptions& options, const Shapes& shapes);
   void read_file(const ModelSource& source, const ReadOptions& options, const Shapes& shapes);
   void read_compiled(const ModelSource& source, const ReadOptions& options);

@@ -1,8 +1,14 @@
 #pragma once
 /// Booleans of files.
+#include <cstddef>
+#include <span>
+
 #include "lamina/tensor.h"
 
 namespace lamina {
+
+/// All of them are 0 or 1.
+bool are_proper_booleans(std::span<const std::byte> bytes);
 
 /// Booleans are bytes of 0 or 1 here; files may hold any byte. Other tensors, and good ones, are not copied.
 Tensor normalized(Tensor t);

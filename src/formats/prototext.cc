@@ -14,6 +14,8 @@ struct ProtoText::Decoded {
 
 /// Fields, with the messages that are open on a stack of its own.
 class ProtoTextParser {
+  static constexpr std::size_t kField = 64;  // bytes that take as long as a field beside its text
+
  public:
   explicit ProtoTextParser(ProtoText& tree) : tree_(tree), lexer_(tree.path(), tree.file_->text()) {}
 
@@ -120,6 +122,7 @@ class ProtoTextParser {
     if (tree_.nodes_.size() >= ProtoText::kMostFields)
       lexer_.fail("more than {} fields", ProtoText::kMostFields);
     note_parsed(sizeof(tree_.nodes_[0]));
+    note_read(text.size() + kField);
     const auto next = static_cast<std::uint32_t>(tree_.nodes_.size() + 1);
     tree_.nodes_.push_back({name, text, next, lexer_.line(), kind, negative});
   }

@@ -14,6 +14,7 @@
 
 #include "base/error.h"
 #include "base/mapped_file.h"
+#include "formats/reading_points.h"
 
 namespace lamina {
 
@@ -63,6 +64,7 @@ class ProtoText::Message {
     Iterator(const ProtoText* tree, std::uint32_t index) : tree_(tree), index_(index) {}
     Field operator*() const;
     Iterator& operator++() {
+      note_read(8);
       index_ = tree_->nodes_[index_].next;
       return *this;
     }

@@ -2,6 +2,8 @@
 
 #include <charconv>
 
+#include "formats/reading_points.h"
+
 namespace lamina {
 namespace {
 
@@ -80,6 +82,7 @@ ProtoTextLexer::ProtoTextLexer(std::string_view path, std::string_view text) : p
 char ProtoTextLexer::peek() {
   for (; at_ < text_.size(); ++at_) {
     const char c = text_[at_];
+    note_read(1);
     if (c == '#') {
       at_ = std::min(text_.find('\n', at_), text_.size());
       if (at_ == text_.size()) break;
@@ -102,7 +105,7 @@ void ProtoTextLexer::separator() {
 }
 
 std::string_view ProtoTextLexer::word(std::size_t from) {
-  while (at_ < text_.size() && (is_letter(text_[at_]) || is_digit(text_[at_]))) ++at_;
+  for (; at_ < text_.size() && (is_letter(text_[at_]) || is_digit(text_[at_])); ++at_) note_read(1);
   return text_.substr(from, at_ - from);
 }
 
@@ -154,14 +157,17 @@ std::string_view ProtoTextLexer::number() {
 std::string_view ProtoTextLexer::raw_string() {
   const char quote = peek();
   const auto from = ++at_;
-  for (; at_ < text_.size() && text_[at_] != quote && text_[at_] != '\n'; ++at_)
+  for (; at_ < text_.size() && text_[at_] != quote && text_[at_] != '\n'; ++at_) {
+    note_read(1);
     if (text_[at_] == '\\' && at_ + 1 < text_.size() && text_[at_ + 1] != '\n') ++at_;
+  }
   if (at_ == text_.size() || text_[at_] != quote) fail("a string without its closing {}", quote);
   return text_.substr(from, at_++ - from);
 }
 
 void ProtoTextLexer::decode(std::string_view raw, std::string& out) const {
   for (std::size_t at = 0; at < raw.size();) {
+    note_read(8);
     const auto escape = std::min(raw.find('\\', at), raw.size());
     out.append(raw, at, escape - at);
     at = escape == raw.size() ? escape : decode_escape(raw, escape + 1, out);

@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/work_bounds.h"
+#include "formats/reading_points.h"
 
 namespace lamina {
 
@@ -32,7 +33,10 @@ class WireReader {
     note_parsed(kAbout);
   }
 
-  bool next() { return pbf_.next(); }
+  bool next() {
+    note_read(8);  // a field takes as long
+    return pbf_.next();
+  }
   std::uint32_t field() const { return pbf_.tag(); }
   void skip() { pbf_.skip(); }
 
@@ -54,16 +58,16 @@ class WireReader {
   void integers(std::vector<T>& out) {
     if (!packed()) return out.push_back(static_cast<T>(integer()));
     const auto before = out.size();
-    for (auto v : pbf_.get_packed_int64()) out.push_back(static_cast<T>(v));
+    append(pbf_.get_packed_int64(), out);
     note_parsed((out.size() - before) * sizeof(T));
   }
   void floats(std::vector<float>& out) {
     if (!packed()) return out.push_back(number());
-    for (auto v : pbf_.get_packed_float()) out.push_back(v);
+    append(pbf_.get_packed_float(), out);
   }
   void doubles(std::vector<double>& out) {
     if (packed()) {
-      for (auto v : pbf_.get_packed_double()) out.push_back(v);
+      append(pbf_.get_packed_double(), out);
     } else {
       want(protozero::pbf_wire_type::fixed64);
       out.push_back(pbf_.get_double());
@@ -72,6 +76,13 @@ class WireReader {
   bool packed() const { return pbf_.wire_type() == protozero::pbf_wire_type::length_delimited; }
 
  private:
+  template <class Range, class T>
+  static void append(const Range& values, std::vector<T>& out) {
+    for (auto v : values) {
+      note_read(1);
+      out.push_back(static_cast<T>(v));
+    }
+  }
   void want(protozero::pbf_wire_type type) const {
     if (pbf_.wire_type() != type)
       fail(ErrorCode::bad_file, "field {} of a {} has wire type {}, wanted {}", pbf_.tag(), what_,

@@ -5,12 +5,13 @@
 
 #include <algorithm>
 
+#include "graph/followed_sizes.h"
+
 namespace lamina {
 
 namespace {
 
 constexpr std::size_t kMostElements = 64;  // shapes are short; anything longer is data
-constexpr int kDeepest = 64;
 constexpr int kMostSteps = 4096;  // chains that fan out (x + x, again and again) would cost exponential time
 
 class Follower {
@@ -59,7 +60,7 @@ class Context final : public ShapeValueContext {
 };
 
 ShapeValue Follower::of(ValueId v, int depth) {
-  if (!v.valid() || depth > kDeepest || ++steps_ > kMostSteps) return std::nullopt;
+  if (!v.valid() || depth > kFollowedSizes || ++steps_ > kMostSteps) return std::nullopt;
   if (const auto* t = graph_.constant(v)) return constant(*t);
   const auto p = graph_.producer(v);
   if (!p.valid() || v != graph_.node(p).outputs[0]) return std::nullopt;

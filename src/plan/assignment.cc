@@ -128,10 +128,7 @@ class Assignment::Problem {
       some |= here;
       all &= here;
     };
-    if (producer.valid()) {
-      const auto& made = graph_.node(producer).outputs;
-      ask(producer, &Offer::outputs, static_cast<std::size_t>(std::ranges::find(made, v) - made.begin()));
-    }
+    if (producer.valid()) ask(producer, &Offer::outputs, graph_.value(v).output);
     for (const auto& use : graph_.value(v).uses) ask(use.node, &Offer::inputs, use.input);
     some &= ~(kPlain | kLast);
     if (handed) all = 0;

@@ -50,7 +50,9 @@ class Finder {
 
  private:
   Dims dims(ValueId v) const { return graph_.type(v).shape.sizes(); }
+  /// Most lists are of all inputs or outputs, in order.
   static bool has(const std::vector<std::size_t>& list, std::size_t i) {
+    if (i < list.size() && list[i] == i) return true;
     return std::find(list.begin(), list.end(), i) != list.end();
   }
   std::int64_t row_of(ValueId v) const {
@@ -104,9 +106,7 @@ class Finder {
     const auto it = producer.valid() ? offers_.find(producer) : offers_.end();
     if (it == offers_.end() || subviews_.of.contains(v) || graph_.is_result(v)) return false;
     const auto& offer = *it->second;
-    const auto& outputs = graph_.node(producer).outputs;
-    const auto output =
-        static_cast<std::size_t>(std::find(outputs.begin(), outputs.end(), v) - outputs.begin());
+    const std::size_t output = graph_.value(v).output;
     if (offer.is_view || offer.outputs[output] != layout) return false;
     if (wide && !has(offer.wide_outputs, output)) return false;
     return readers_take(v, layout, wide);
@@ -120,10 +120,7 @@ class Finder {
     const auto it = producer.valid() ? offers_.find(producer) : offers_.end();
     if (!axis_value || it == offers_.end() || it->second->is_view || graph_.is_result(x)) return;
     const auto layout = p.offer.inputs[0];
-    const auto& outputs = graph_.node(producer).outputs;
-    const auto made = it->second->outputs[static_cast<std::size_t>(
-        std::find(outputs.begin(), outputs.end(), x) - outputs.begin())];
-    if (made != layout) return;
+    if (it->second->outputs[graph_.value(x).output] != layout) return;
     const auto shape = dims(x);
     const auto axis = normalize_axis(to_ints(*axis_value).at(0), shape.size(), "axis");
     const auto g = geometry(shape, axis, layout);

@@ -34,6 +34,8 @@ struct Driver::Work {
   std::deque<NodeId> queue;
   std::vector<bool> waiting;
   WideNodes wide;
+  std::vector<std::uint32_t> seen;  ///< by node: in which call of push_readers() it was, the last one
+  std::uint32_t calls = 0;          ///< of push_readers()
   std::unordered_map<const Rule*, std::size_t> hits;
   std::size_t nodes = 0;  ///< at the beginning
   std::size_t most = 0;   ///< rewrites until then: more do not end
@@ -51,15 +53,22 @@ struct Driver::Work {
     waiting[id.index] = false;
     return id;
   }
-  /// The readers of a value, theirs, and so on: as far as a pattern can look.
+  /// The readers of a value, theirs, and so on: as far as a pattern can look. Only so many of them, even
+  /// where one value has far more: it takes as long for each rewrite of what reads that.
   void push_readers(const Graph& graph, ValueId v, int depth) {
     std::vector<ValueId> level{v};
-    std::unordered_set<std::uint32_t> seen;
+    if (seen.size() < graph.node_slots()) seen.resize(graph.node_slots() + 64, 0);
+    ++calls;
+    std::size_t visited = 0;
     for (int d = 0; d < depth && !level.empty(); ++d) {
       std::vector<ValueId> next;
       for (auto value : level)
         for (const auto& use : graph.value(value).uses) {
-          if (seen.size() > kMostVisited || !seen.insert(use.node.index).second) continue;
+          if (visited > kMostVisited) return;
+          auto& last = seen[use.node.index];
+          if (last == calls) continue;
+          last = calls;
+          ++visited;
           push(use.node);
           const auto& outputs = graph.node(use.node).outputs;
           next.insert(next.end(), outputs.begin(), outputs.end());

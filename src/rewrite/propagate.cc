@@ -1,7 +1,9 @@
 #include "rewrite/propagate.h"
 
-#include <unordered_set>
+#include <deque>
+#include <unordered_map>
 
+#include "graph/followed_sizes.h"
 #include "graph/infer.h"
 
 namespace lamina {
@@ -31,11 +33,24 @@ bool may_hold_sizes(const TensorType& type) {
 }
 
 void propagate_types(Graph& graph, ValueId from, bool same_type, WideNodes& wide) {
-  std::vector<ValueId> changed{from};
-  std::unordered_set<std::uint32_t> sizes;  // that were followed
+  struct Changed {
+    ValueId value;
+    int behind;  // so many nodes behind one that has another type
+  };
+  std::deque<Changed> changed{{from, 0}};
+  std::unordered_map<std::uint32_t, int> sizes;  // that were followed, and how far behind
   while (!changed.empty()) {
-    const auto v = changed.back();
-    changed.pop_back();
+    const auto [v, behind] = changed.front();
+    changed.pop_front();
+    const auto follow = [&](ValueId o, bool retyped) {
+      if (retyped) return changed.push_back({o, 0});
+      const auto distance = behind + 1;
+      if (distance > kFollowedSizes || !may_hold_sizes(graph.type(o))) return;
+      const auto [it, fresh] = sizes.try_emplace(o.index, distance);
+      if (!fresh && it->second <= distance) return;
+      it->second = distance;
+      changed.push_back({o, distance});
+    };
     const auto uses = graph.value(v).uses;
     for (const auto& use : uses) {
       bool retyped = false;
@@ -43,8 +58,7 @@ void propagate_types(Graph& graph, ValueId from, bool same_type, WideNodes& wide
         retyped = graph.infer_node(use.node);
         wide.erase(use.node.index);
       }
-      for (auto o : graph.node(use.node).outputs)
-        if (retyped || (may_hold_sizes(graph.type(o)) && sizes.insert(o.index).second)) changed.push_back(o);
+      for (auto o : graph.node(use.node).outputs) follow(o, retyped);
     }
   }
 }

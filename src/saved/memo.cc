@@ -6,6 +6,7 @@
 
 #include "base/atomic_file.h"
 #include "base/byte_stream.h"
+#include "base/cancellation.h"
 
 namespace lamina {
 namespace {
@@ -79,6 +80,7 @@ Hash128 hash_of_file(const MappedFile& file) {
     const auto piece = file.bytes().subspan(at, std::min(kPiece, file.size() - at));
     hasher.bytes(piece);
     drop_mapped_pages(piece.data(), piece.size());
+    stop_point();
   }
   return hasher.result();
 }

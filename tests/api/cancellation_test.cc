@@ -353,6 +353,64 @@ TEST(CancellationOfCompiling, the_deadline_names_its_key) {
                ErrorCode::over_limit, "compiling took more than 1e-09 s (LIMIT_COMPILE_SECONDS)");
 }
 
+/// A chain of many nodes, as a file.
+std::string long_file() {
+  OnnxGraph g;
+  g.input("v0", ElementType::f32, {"1", "4"});
+  for (int i = 0; i < 2000; ++i) g.node("Relu", {"v" + std::to_string(i)}, {"v" + std::to_string(i + 1)});
+  return onnx_model(g.output("v2000"));
+}
+
+Model read_bytes(const std::string& file, const ReadOptions& options) {
+  return Model::from_memory({.model = bytes_of(file), .name = "test.onnx"}, options);
+}
+
+TEST(CancellationOfReading, before_it_begins) {
+  std::stop_source source;
+  source.request_stop();
+  const auto file = long_file();
+  expect_error([&] { (void)read_bytes(file, {.stop = source.get_token()}); }, ErrorCode::canceled,
+               "test.onnx: reading was canceled");
+  EXPECT_EQ(read_bytes(file, {}).outputs().size(), 1U);
+}
+
+TEST(CancellationOfReading, from_another_thread) {
+  const auto file = long_file();
+  std::stop_source source;
+  std::atomic<bool> reading = false;
+  std::string found;
+  std::thread reader([&] {
+    found = error_of(
+        [&] {
+          for (;;) {  // again and again until the stop comes
+            reading = true;
+            (void)read_bytes(file, {.stop = source.get_token()});
+          }
+        },
+        ErrorCode::canceled);
+  });
+  while (!reading) std::this_thread::yield();
+  std::this_thread::sleep_for(30ms);
+  source.request_stop();
+  reader.join();
+  EXPECT_EQ(found, "test.onnx: reading was canceled");
+}
+
+TEST(CancellationOfReading, the_deadline_names_its_key) {
+  ReadOptions options;
+  options.limits.compile_seconds = 1e-9;
+  expect_error([&] { (void)read_bytes(long_file(), options); }, ErrorCode::over_limit,
+               "test.onnx: reading took more than 1e-09 s (LIMIT_COMPILE_SECONDS)");
+}
+
+/// A model that was read is compiled whatever becomes of the token that it was read with.
+TEST(CancellationOfReading, a_stop_afterwards_leaves_compiling_alone) {
+  std::stop_source source;
+  const auto model = read_bytes(long_file(), {.stop = source.get_token()});
+  source.request_stop();
+  EXPECT_NO_THROW(CompiledModel(model, {}));
+}
+
 /// Inferences of a compiled model are not what Options::stop ends.
 TEST(CancellationOfCompiling, a_stop_afterwards_leaves_inferences_alone) {
   std::stop_source source;

@@ -1,6 +1,7 @@
 /// The work of rewriting grows with the graph, not with its square: how often rules are tried is counted.
 #include <gtest/gtest.h>
 
+#include "base/cancellation.h"
 #include "base/random.h"
 #include "graph/op_model.h"
 #include "ops/activation.h"
@@ -69,6 +70,30 @@ Graph arithmetic(int n) {
   return g;
 }
 
+/// Sums and products of one size with 1, again and again.
+Graph chain_of_sizes(int n) {
+  Graph g;
+  const auto x = g.add_input("x", {ElementType::f32, Shape{Dim::named("N")}});
+  const auto one = g.add_constant(Tensor::of<std::int64_t>({1}, Ints{1}));
+  auto v = g.add(ShapeOf{}, {x});
+  for (int i = 0; i < n; ++i) v = g.add(Multiply{}, {g.add(Add{}, {v, one}), one});
+  g.add_result("y", g.add(Broadcast{}, {g.add_constant(Tensor::scalar<float>(0)), v}));
+  return g;
+}
+
+/// A value that many nodes read, each of which is rewritten.
+Graph readers_of_a_value(int n) {
+  Graph g;
+  const auto v = g.add(Sigmoid{}, {g.add_input("x", f32({1, 8}))});
+  std::vector<ValueId> parts;
+  for (int i = 0; i < n; ++i) {
+    const auto c = g.add_constant(seeded_tensor(ElementType::f32, {8}, static_cast<std::uint64_t>(i)));
+    parts.push_back(g.add(Relu{}, {g.add(Relu{}, {g.add(Multiply{}, {v, c})})}));
+  }
+  g.add_result("y", g.add(Concat{1}, parts));
+  return g;
+}
+
 std::size_t tries_of(Graph graph) {
   Ledger ledger;
   optimize(graph, {}, ledger);
@@ -78,13 +103,42 @@ std::size_t tries_of(Graph graph) {
 }
 
 TEST(Growth, OfTriesIsLinear) {
-  const std::pair<const char*, Make> all[] = {{"linear layers", linear_layers},
-                                              {"outputs", many_outputs},
-                                              {"transposes", transposes},
-                                              {"constants", folded_constants},
-                                              {"arithmetic", arithmetic}};
+  const std::pair<const char*, Make> all[] = {
+      {"linear layers", linear_layers}, {"outputs", many_outputs},  {"transposes", transposes},
+      {"constants", folded_constants},  {"arithmetic", arithmetic}, {"sizes", chain_of_sizes},
+      {"readers", readers_of_a_value}};
   for (const auto& [name, make] : all) {
     const auto once = tries_of(make(300)), twice = tries_of(make(600));
+    EXPECT_LE(static_cast<double>(twice), 2.2 * static_cast<double>(once)) << name;
+  }
+}
+
+/// Inference and the driver ask whether they must stop at each node that they look at.
+class CountingSignal final : public StopSignal {
+ public:
+  bool stop_requested() const noexcept override {
+    ++asked_;
+    return false;
+  }
+  std::size_t asked() const { return asked_; }
+
+ private:
+  mutable std::atomic<std::size_t> asked_ = 0;
+};
+
+std::size_t nodes_looked_at(Graph graph) {
+  const CountingSignal signal;
+  Ledger ledger;
+  run_stoppable({.signal = &signal}, [&] { optimize(graph, {}, ledger); });
+  return signal.asked();
+}
+
+TEST(Growth, OfNodesLookedAtIsLinear) {
+  for (const auto& [name, make] : {std::pair("linear layers", linear_layers),
+                                   {"transposes", transposes},
+                                   {"arithmetic", arithmetic},
+                                   {"sizes", chain_of_sizes}}) {
+    const auto once = nodes_looked_at(make(300)), twice = nodes_looked_at(make(600));
     EXPECT_LE(static_cast<double>(twice), 2.2 * static_cast<double>(once)) << name;
   }
 }

@@ -6,6 +6,7 @@
 #include "base/nearest.h"
 #include "formats/caffe/custom.h"
 #include "formats/read_error.h"
+#include "formats/reading_points.h"
 #include "ops/control.h"
 
 namespace lamina::caffe {
@@ -59,6 +60,7 @@ void Builder::run() {
   }
   for (std::size_t i = 0; i < net_.layers.size(); ++i) {
     const auto& layer = net_.layers[i];
+    note_read(4 * kReadOfNode);
     try {
       add_layer(i);
     } catch (const Error& e) {

@@ -6,6 +6,7 @@
 #include "base/limits.h"
 #include "formats/caffe/params.h"
 #include "formats/read_error.h"
+#include "formats/reading_points.h"
 
 namespace lamina::caffe {
 namespace {
@@ -128,6 +129,7 @@ bool is_included(const ProtoText::Message& layer, const State& state) {
 
 LayerDef read_layer(const ProtoText::Field& field) {
   LayerDef layer;
+  note_read(kReadOfNode);
   layer.message = field.message();
   layer.line = field.line();
   for (const auto f : layer.message) {

@@ -4,6 +4,8 @@
 #include <array>
 #include <cstring>
 
+#include "base/cancellation.h"
+#include "formats/booleans.h"
 #include "formats/ir/text.h"
 #include "graph/limits.h"
 
@@ -18,10 +20,6 @@ constexpr std::array<std::uint8_t, 256> reversed_bits() {
   return table;
 }
 constexpr auto kReversed = reversed_bits();
-
-bool has_odd_booleans(const std::byte* data, std::size_t bytes) {
-  return std::any_of(data, data + bytes, [](std::byte b) { return b > std::byte{1}; });
-}
 
 std::size_t bytes_of(ElementType type, std::size_t count) {
   return (count * static_cast<std::size_t>(bits_of(type)) + 7) / 8;
@@ -82,7 +80,7 @@ Tensor Blobs::tensor(const XmlFile& xml, pugi::xml_node node, const std::string&
   if (bytes == 0) return Tensor(type.element, dims);
   const bool change = type.element == ElementType::u1
                           ? order == BitOrder::high_first
-                          : type.element == ElementType::boolean && has_odd_booleans(data, bytes);
+                          : type.element == ElementType::boolean && !are_proper_booleans({data, bytes});
   if (change) return rewritten(xml, node, what, type.element, dims, data, offset, bytes);
   return Tensor::share(type.element, dims, file_, data);
 }
@@ -108,8 +106,11 @@ Tensor Blobs::rewritten(const XmlFile& xml, pugi::xml_node node, const std::stri
       xml.fail(node, "{} overlaps others of type {}", what, name_of(type));
     copy = Tensor(ElementType::u8, {static_cast<std::int64_t>(bytes)});
     const auto* in = reinterpret_cast<const std::uint8_t*>(data);
-    std::transform(in, in + bytes, copy.data<std::uint8_t>().begin(), [&](std::uint8_t byte) {
-      return type == ElementType::u1 ? kReversed[byte] : static_cast<std::uint8_t>(byte != 0);
+    auto* const out = copy.data<std::uint8_t>().data();
+    for_pieces(bytes, [&](std::size_t begin, std::size_t end) {
+      std::transform(in + begin, in + end, out + begin, [&](std::uint8_t byte) {
+        return type == ElementType::u1 ? kReversed[byte] : static_cast<std::uint8_t>(byte != 0);
+      });
     });
   }
   const auto held = std::make_shared<Tensor>(copy);

@@ -5,6 +5,7 @@
 #include "formats/ir/converters.h"
 #include "formats/ir/legacy/legacy.h"
 #include "formats/ir/text.h"
+#include "formats/reading_points.h"
 #include "graph/limits.h"
 #include "ops/control.h"
 #include "ops/elementwise.h"
@@ -104,6 +105,7 @@ void GraphBuilder::build(const std::vector<std::uint32_t>& results) {
 
 void GraphBuilder::convert_layer(std::uint32_t index) {
   const Layer& layer = net_.layers[index];
+  note_read(4 * kReadOfNode);
   if (layer.is("Parameter")) {
     // a body's parameter that no port map names has no value
     if (values_[index].empty() || !values_[index][0].valid())

@@ -69,10 +69,16 @@ class BodyReader {
   Body body_;
 };
 
+/// Ids count up from the first one's in most files: then there is nothing to be looked for.
+std::vector<Port>::const_iterator port_with_id(const std::vector<Port>& ports, std::int64_t id) {
+  if (!ports.empty() && id >= ports[0].id && id - ports[0].id < std::ssize(ports))
+    if (const auto it = ports.begin() + (id - ports[0].id); it->id == id) return it;
+  return std::find_if(ports.begin(), ports.end(), [&](const Port& port) { return port.id == id; });
+}
+
 std::size_t input_port(LayerContext& c, std::int64_t external) {
   const auto& ports = c.layer().inputs;
-  const auto it =
-      std::find_if(ports.begin(), ports.end(), [&](const Port& port) { return port.id == external; });
+  const auto it = port_with_id(ports, external);
   c.require(it != ports.end(), "the port map names input port {}, which the layer does not have", external);
   return static_cast<std::size_t>(it - ports.begin());
 }
@@ -80,8 +86,7 @@ std::size_t input_port(LayerContext& c, std::int64_t external) {
 /// Output ports are named by id; files that count them from 0 exist too.
 std::size_t output_port(LayerContext& c, std::int64_t external) {
   const auto& ports = c.layer().outputs;
-  const auto it =
-      std::find_if(ports.begin(), ports.end(), [&](const Port& port) { return port.id == external; });
+  const auto it = port_with_id(ports, external);
   if (it != ports.end()) return static_cast<std::size_t>(it - ports.begin());
   c.require(external >= 0 && external < std::ssize(ports),
             "the port map names output port {}, which the layer does not have", external);
@@ -90,10 +95,10 @@ std::size_t output_port(LayerContext& c, std::int64_t external) {
 
 void add_results(Graph& graph, const std::vector<std::pair<std::string, ValueId>>& results) {
   std::set<std::string> names;
+  auto next = results.size();
   for (const auto& [name, value] : results) {
     std::string unique = name;
-    for (std::size_t k = results.size(); !names.insert(unique).second; ++k)
-      unique = fmt::format("{}_{}", name, k);
+    while (!names.insert(unique).second) unique = fmt::format("{}_{}", name, next++);
     graph.add_result(unique, value);
   }
 }
@@ -138,10 +143,9 @@ class LoopConverter {
         (m.sliced ? slices_ : captured_).push_back(&m);
       }
     }
-    for (const auto& [parameter, result] : body_.back)
-      c_.require(std::any_of(carried_.begin(), carried_.end(),
-                             [p = parameter](const Mapping* m) { return m->internal == p; }),
-                 "a back edge leads to a parameter that no input is mapped to");
+    // Each parameter is mapped once.
+    c_.require(carried_.size() == body_.back.size(),
+               "a back edge leads to a parameter that no input is mapped to");
   }
 
   void sort_outputs() {
@@ -154,16 +158,13 @@ class LoopConverter {
       if (m.external == kNoPort) continue;
       by_kind[m.sliced].push_back(&m);
     }
+    std::map<std::uint32_t, std::size_t> carried;  // by the result that goes around; the first
+    for (std::size_t i = 0; i < carried_.size(); ++i)
+      carried.emplace(body_.back.at(carried_[i]->internal), i);
     for (const Mapping* m : by_kind[0]) {
-      const auto carried = std::find_if(carried_.begin(), carried_.end(), [&](const Mapping* in) {
-        return body_.back.at(in->internal) == m->internal;
-      });
-      std::size_t index = static_cast<std::size_t>(carried - carried_.begin());
-      if (carried == carried_.end()) {
-        index = carried_.size() + last_.size();
-        last_.push_back(m);
-      }
-      claim(m->external, index);
+      const auto it = carried.find(m->internal);
+      claim(m->external, it != carried.end() ? it->second : carried_.size() + last_.size());
+      if (it == carried.end()) last_.push_back(m);
     }
     for (const Mapping* m : by_kind[1]) {
       claim(m->external, carried_.size() + last_.size() + concats_.size());

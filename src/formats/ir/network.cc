@@ -7,6 +7,7 @@
 
 #include "base/limits.h"
 #include "formats/ir/text.h"
+#include "formats/reading_points.h"
 
 namespace lamina::ir {
 namespace {
@@ -41,6 +42,7 @@ class NetworkReader {
  private:
   void read_layer(pugi::xml_node node) {
     if (net_.layers.size() >= kMaxLayers) xml_.fail(node, "more than {} layers", kMaxLayers);
+    note_read(4 * kReadOfNode);
     const auto index = static_cast<std::uint32_t>(net_.layers.size());
     Layer layer;
     layer.xml = node;
@@ -70,6 +72,7 @@ class NetworkReader {
 
   void read_ports(std::uint32_t layer, pugi::xml_node side, std::vector<Port>& ports, PortIndex& index) {
     for (const auto node : side.children("port")) {
+      note_read(kReadOfNode);
       Port port;
       port.id = xml_.integer(node, "id");
       if (!index.emplace(PortKey{layer, port.id}, static_cast<std::uint32_t>(ports.size())).second)
@@ -97,6 +100,7 @@ class NetworkReader {
   }
 
   void read_edge(pugi::xml_node edge) {
+    note_read(kReadOfNode);
     const auto from = find_layer(edge, "from-layer"), to = find_layer(edge, "to-layer");
     const auto from_port = find_port(edge, "from-port", from, outputs_, "output");
     const auto to_port = find_port(edge, "to-port", to, inputs_, "input");
@@ -161,11 +165,13 @@ void sort_layers(const XmlFile& xml, Network& net) {
     waiting[i] = net.layers[i].feeds.size();
     if (waiting[i] == 0) ready.push(i);
     for (const Feed& feed : net.layers[i].feeds) readers[feed.layer].push_back(i);
+    note_read(kReadOfNode + 16 * waiting[i]);
   }
   while (!ready.empty()) {
     const auto next = ready.top();
     ready.pop();
     net.order.push_back(next);
+    note_read(kReadOfNode + 16 * readers[next].size());
     for (const auto reader : readers[next])
       if (--waiting[reader] == 0) ready.push(reader);
   }

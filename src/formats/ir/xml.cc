@@ -4,6 +4,7 @@
 
 #include "base/work_bounds.h"
 #include "formats/ir/text.h"
+#include "formats/reading_points.h"
 
 namespace lamina::ir {
 namespace {
@@ -72,6 +73,7 @@ void XmlFile::check_depth() const {
   int depth = 0;
   pugi::xml_node node = document_.first_child();
   while (node) {
+    note_read(16);
     if (depth > kMaxDepth) fail(node, "elements are nested more than {} deep", kMaxDepth);
     if (node.first_child()) {
       node = node.first_child();

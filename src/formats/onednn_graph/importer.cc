@@ -9,6 +9,7 @@
 #include "base/words.h"
 #include "formats/onednn_graph/custom.h"
 #include "formats/read_error.h"
+#include "formats/reading_points.h"
 #include "ops/control.h"
 #include "ops/elementwise.h"
 #include "ops/movement.h"
@@ -104,6 +105,7 @@ void Importer::note_groups(const OpDef& op) {
 }
 
 void Importer::note_output(std::size_t op, const TensorDef& t) {
+  note_read(kReadOfNode);
   auto& edge = edges_[t.id];
   if (def_.ops[op].kind == "End") bad(def_.ops[op], "makes tensor {}, wanted none", t.id);
   if (edge.producer != kNone)
@@ -116,6 +118,7 @@ void Importer::note_output(std::size_t op, const TensorDef& t) {
 /// What is said of a tensor where it is read is what is said where it is made. Files are careless with shapes
 /// there: only those of inputs, which nothing computes, must agree.
 void Importer::note_input(const OpDef& op, const TensorDef& t) {
+  note_read(kReadOfNode);
   auto& edge = edges_[t.id];
   if (!edge.def) {
     edge.def = &t;
@@ -149,6 +152,7 @@ std::vector<std::size_t> Importer::order() const {
     const auto n = ready.top();
     ready.pop();
     out.push_back(n);
+    note_read(kReadOfNode + 16 * readers[n].size());
     for (const auto r : readers[n])
       if (--waits[r] == 0) ready.push(r);
   }
@@ -244,6 +248,7 @@ Importer::Halves Importer::fit_of(const OpDef& op) const {
 }
 
 void Importer::import(const OpDef& op) {
+  note_read(kReadOfNode * (4 + op.inputs.size() + op.outputs.size()));
   if (op.kind == "End") return;
   auto& graph = loaded_.graph;
   const auto first_node = graph.node_slots(), first_value = graph.value_slots();

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/work_bounds.h"
 #include "formats/onednn_graph/graph_def.h"
+#include "formats/reading_points.h"
 #include "graph/limits.h"
 
 namespace lamina::onednn_graph {
@@ -31,6 +32,7 @@ std::string with_quoted_numbers(std::string_view text) {
   std::size_t copied = 0;
   bool inside = false;
   for (std::size_t i = 0; i < text.size(); ++i) {
+    note_read(1);
     if (text[i] == '"') inside = !inside;
     if (inside && text[i] == '\\') ++i;
     if (inside) continue;
@@ -49,13 +51,45 @@ std::string with_quoted_numbers(std::string_view text) {
 /// Deeper than the format nests values, which end at the shape of a tensor of an operation.
 constexpr int kMostDepth = 32;
 
+/// Characters that the library takes one by one, with stop points between them: it asks nobody in the midst
+/// of white space, a string or a number.
+class Characters {
+ public:
+  using iterator_category = std::input_iterator_tag;
+  using value_type = char;
+  using difference_type = std::ptrdiff_t;
+  using pointer = const char*;
+  using reference = const char&;
+  explicit Characters(const char* at) : at_(at) {}
+  reference operator*() const { return *at_; }
+  Characters& operator++() {
+    if (--left_ == 0) {
+      left_ = kPiece;
+      stop_point();
+    }
+    ++at_;
+    return *this;
+  }
+  Characters operator++(int) {
+    const auto before = *this;
+    ++*this;
+    return before;
+  }
+  bool operator==(const Characters& other) const { return at_ == other.at_; }
+
+ private:
+  static constexpr int kPiece = 1 << 14;
+  const char* at_;
+  int left_ = kPiece;
+};
+
 Json parse_json(std::string_view text) {
   const auto watch = [](int depth, Json::parse_event_t, Json&) {
     if (depth > kMostDepth) bad("JSON nests more than {} deep", kMostDepth);
     note_parsed(64);  // about what a value takes
     return true;
   };
-  return Json::parse(text, watch);
+  return Json::parse(Characters(text.data()), Characters(text.data() + text.size()), watch);
 }
 
 /// Without the library's own names.
@@ -160,7 +194,10 @@ template <class T, class F>
 std::vector<T> all_of(const Place& list, F&& read) {
   std::vector<T> out;
   out.reserve(list.array().size());
-  for (const auto& element : list.array()) out.push_back(read(Place{element, {}, &list, out.size()}));
+  for (const auto& element : list.array()) {
+    note_read(16);
+    out.push_back(read(Place{element, {}, &list, out.size()}));
+  }
   return out;
 }
 

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "formats/onnx/sequence.h"
 #include "formats/read_error.h"
+#include "formats/reading_points.h"
 #include "ops/control.h"
 
 namespace lamina::onnx {
@@ -117,7 +118,7 @@ Loaded Importer::run() {
 
 void Importer::declare_initializers(Scope& scope, const GraphProto& proto) {
   for (const auto& t : proto.initializers)
-    if (!scope.tensors.emplace(t.name, &t).second)
+    if (note_read(kReadOfNode); !scope.tensors.emplace(t.name, &t).second)
       fail(ErrorCode::bad_file, "two initializers have the name \"{}\"", t.name);
   for (const auto& t : proto.sparse_initializers) scope.sparse_tensors.emplace(t.values.name, &t);
 }
@@ -184,9 +185,11 @@ const FunctionProto* Importer::function_of(const NodeProto& node) const {
 }
 
 std::int64_t Importer::version_of(const Scope& scope, std::string_view domain) const {
-  if (scope.frame)
-    for (const auto& o : scope.frame->function->opsets)
-      if (normal_domain(o.domain) == domain) return o.version;
+  if (scope.frame) {
+    const auto& opsets = scope.frame->function->opsets;  // in order, each domain once
+    const auto it = std::ranges::lower_bound(opsets, domain, {}, &OpsetId::domain);
+    if (it != opsets.end() && it->domain == domain) return it->version;
+  }
   if (const auto it = opsets_.find(domain); it != opsets_.end()) return it->second;
   if (domain.empty())
     fail(ErrorCode::bad_file, "the model does not say which version of the operator set it uses");
@@ -196,6 +199,7 @@ std::int64_t Importer::version_of(const Scope& scope, std::string_view domain) c
 void Importer::import_node(Scope& scope, const NodeProto& node) {
   if (scope.frame && ++nodes_inlined_ > kMostInlined)
     fail(ErrorCode::bad_file, "functions expand to more than {} nodes", kMostInlined);
+  note_read(kReadOfNode * (4 + node.inputs.size() + node.outputs.size()));
   std::int64_t version = 0;
   try {
     const auto domain = normal_domain(node.domain);

@@ -1,5 +1,7 @@
 #include "formats/onnx/proto.h"
 
+#include <algorithm>
+
 #include "formats/wire.h"
 
 namespace lamina::onnx {
@@ -309,6 +311,14 @@ OpsetId parse_opset(std::string_view bytes) {
   return id;
 }
 
+void sort_by_domain(std::vector<OpsetId>& opsets) {
+  for (auto& o : opsets)
+    if (o.domain == "ai.onnx") o.domain = "";
+  std::ranges::stable_sort(opsets, {}, &OpsetId::domain);
+  const auto repeated = std::ranges::unique(opsets, {}, &OpsetId::domain);
+  opsets.erase(repeated.begin(), repeated.end());
+}
+
 FunctionProto parse_function(std::string_view bytes) {
   FunctionProto f;
   WireReader in(bytes, "FunctionProto");
@@ -342,6 +352,7 @@ FunctionProto parse_function(std::string_view bytes) {
         in.skip();
     }
   }
+  sort_by_domain(f.opsets);
   return f;
 }
 

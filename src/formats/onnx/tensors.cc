@@ -3,6 +3,7 @@
 #include <charconv>
 #include <cstring>
 
+#include "base/cancellation.h"
 #include "base/divide.h"
 #include "base/error.h"
 #include "base/half.h"
@@ -67,10 +68,12 @@ std::optional<std::string_view> single_run(std::string_view message, std::uint32
 
 template <class T>
 void copy_as(Tensor& t, const std::vector<std::int64_t>& values) {
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    const auto v = static_cast<T>(values[i]);
-    std::memcpy(t.raw() + i * sizeof(T), &v, sizeof(T));
-  }
+  for_pieces(values.size(), [&](std::size_t begin, std::size_t end) {
+    for (auto i = begin; i < end; ++i) {
+      const auto v = static_cast<T>(values[i]);
+      std::memcpy(t.raw() + i * sizeof(T), &v, sizeof(T));
+    }
+  });
 }
 
 Tensor from_entries(const TensorProto& t, ElementType type) {
@@ -201,6 +204,7 @@ Tensor TensorReader::read(const SparseTensorProto& t) {
       fail(ErrorCode::bad_file, "has {} indices for {} values of rank {}", indices.size(), entries, rank);
     Tensor dense(values.element_type(), t.dims);
     for (std::size_t e = 0; e < entries; ++e) {
+      note_read(8 * (1 + rank));
       std::int64_t at = linear ? indices[e] : 0;
       for (std::size_t axis = 0; !linear && axis < rank; ++axis) {
         const auto index = indices[e * rank + axis];

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "formats/reading_points.h"
 #include "formats/tensorflow/links.h"
 
 namespace lamina::tensorflow {
@@ -31,6 +32,7 @@ std::optional<bool> Branches::value_of(Ref ref) const {
 }
 
 void Branches::visit(std::uint32_t n) {
+  note_read(kReadOfNode * (1 + links_[n].inputs.size() + links_[n].controls.size()));
   origins_[n] = {n, 0};
   const auto op = graph_.nodes[n].op;
   if (is_merge(op)) return visit_merge(n);

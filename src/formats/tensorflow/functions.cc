@@ -2,8 +2,11 @@
 
 #include <array>
 #include <map>
+#include <unordered_map>
 
 #include "base/error.h"
+#include "base/work_bounds.h"
+#include "formats/reading_points.h"
 #include "formats/tensorflow/links.h"
 
 namespace lamina::tensorflow {
@@ -53,10 +56,24 @@ std::uint32_t port_named(std::string_view op, std::string_view argument, std::ui
   return index;
 }
 
+/// A function by the names in it.
+struct Function {
+  explicit Function(const FunctionDef& definition) : def(definition) {
+    for (const auto& n : def.nodes) nodes.emplace(n.name, &n);
+    for (std::uint32_t i = 0; i < def.inputs.size(); ++i) inputs.emplace(def.inputs[i], i);
+    for (std::uint32_t i = 0; i < def.outputs.size(); ++i) outputs.emplace(def.outputs[i], i);
+    for (const auto& [name, reference] : def.results) results.insert_or_assign(name, reference);
+  }
+  const FunctionDef& def;
+  std::unordered_map<std::string_view, const NodeDef*> nodes;
+  std::unordered_map<std::string_view, std::uint32_t> inputs, outputs;
+  std::unordered_map<std::string_view, std::string_view> results;
+};
+
 class Inliner {
  public:
   explicit Inliner(GraphDef& graph) : graph_(graph) {
-    for (const auto& f : graph.functions) functions_.emplace(f.name, &f);
+    for (const auto& f : graph.functions) functions_.try_emplace(f.name, f);
   }
   void run() {
     auto nodes = std::move(graph_.nodes);
@@ -67,21 +84,25 @@ class Inliner {
  private:
   /// What the names in a function's body stand for.
   struct Frame {
-    const FunctionDef& function;
+    const Function& function;
     std::string prefix;
     Names arguments;  // by input of the function, as references
     const NodeDef& call;
-    std::string_view pivot;                              // what nodes without inputs wait for, or empty
-    std::map<std::string_view, const NodeDef*> nodes{};  // of the body
+    std::string_view pivot;  // what nodes without inputs wait for, or empty
   };
 
-  std::string_view keep(std::string text) { return graph_.texts.emplace_back(std::move(text)); }
-
-  const FunctionDef* function_named(std::string_view name) const {
-    const auto it = functions_.find(name);
-    return it == functions_.end() ? nullptr : it->second;
+  /// Names grow with the depth of calls, far beyond the file's size.
+  std::string_view keep(std::string text) {
+    note_parsed(text.size());
+    note_read(text.size());
+    return graph_.texts.emplace_back(std::move(text));
   }
-  const FunctionDef* function_of(const NodeDef& node, std::string_view attribute) const {
+
+  const Function* function_named(std::string_view name) const {
+    const auto it = functions_.find(name);
+    return it == functions_.end() ? nullptr : &it->second;
+  }
+  const Function* function_of(const NodeDef& node, std::string_view attribute) const {
     for (const auto& [key, message] : node.attributes)
       if (key == attribute)
         if (const auto value = parse_attribute(message); value.kind == AttrValue::function)
@@ -118,16 +139,16 @@ class Inliner {
     add(std::move(node));
   }
 
-  Names expand(const FunctionDef& function, std::string_view prefix, Names arguments, const NodeDef& call,
+  Names expand(const Function& of, std::string_view prefix, Names arguments, const NodeDef& call,
                std::string_view pivot, int depth) {
+    const auto& function = of.def;
     if (depth >= kDeepest)
       fail(ErrorCode::bad_file, "functions call each other more than {} deep, at \"{}\"", kDeepest,
            function.name);
     if (arguments.size() != function.inputs.size())
       fail(ErrorCode::bad_file, "node \"{}\" gives {} inputs to the function \"{}\", which wants {}",
            call.name, arguments.size(), function.name, function.inputs.size());
-    Frame frame{function, std::string(prefix), std::move(arguments), call, pivot};
-    for (const auto& n : function.nodes) frame.nodes.emplace(n.name, &n);
+    const Frame frame{of, std::string(prefix), std::move(arguments), call, pivot};
     for (const auto& n : function.nodes) {
       if (++expanded_ > kMostNodes)
         fail(ErrorCode::bad_file, "functions expand to more than {} nodes", kMostNodes);
@@ -135,13 +156,11 @@ class Inliner {
     }
     Names results;
     for (auto output : function.outputs) {
-      std::string_view from;
-      for (const auto& [name, reference] : function.results)
-        if (name == output) from = reference;
-      if (from.empty())
+      const auto from = of.results.find(output);
+      if (from == of.results.end() || from->second.empty())
         fail(ErrorCode::bad_file, "the function \"{}\" does not say what its output \"{}\" is", function.name,
              output);
-      results.push_back(resolved(from, frame));
+      results.push_back(resolved(from->second, frame));
     }
     return results;
   }
@@ -170,13 +189,14 @@ class Inliner {
       text.remove_prefix(1);
       return keep("^" + frame.prefix + std::string(text));
     }
-    for (std::size_t i = 0; i < frame.function.inputs.size(); ++i)
-      if (frame.function.inputs[i] == text) return frame.arguments[i];
+    const auto& function = frame.function;
+    if (const auto it = function.inputs.find(text); it != function.inputs.end())
+      return frame.arguments[it->second];
     const auto first = text.find(':');
     const auto name = text.substr(0, first);
-    const auto node = frame.nodes.find(name);
-    if (node == frame.nodes.end())
-      fail(ErrorCode::bad_file, "the function \"{}\" reads \"{}\", which nothing makes", frame.function.name,
+    const auto node = function.nodes.find(name);
+    if (node == function.nodes.end())
+      fail(ErrorCode::bad_file, "the function \"{}\" reads \"{}\", which nothing makes", function.def.name,
            text);
     std::uint32_t port = 0;
     if (first != std::string_view::npos) {
@@ -191,8 +211,7 @@ class Inliner {
 
   std::uint32_t port_of(const NodeDef& node, std::string_view argument, std::uint32_t index) const {
     if (const auto* called = function_named(node.op))
-      for (std::uint32_t i = 0; i < called->outputs.size(); ++i)
-        if (called->outputs[i] == argument) return i;
+      if (const auto it = called->outputs.find(argument); it != called->outputs.end()) return it->second;
     return port_named(node.op, argument, index);
   }
 
@@ -207,7 +226,7 @@ class Inliner {
   }
 
   /// Each input by a Switch into both branches, each output by a Merge out of them.
-  void choose(const NodeDef& node, const FunctionDef& yes, const FunctionDef& no, int depth) {
+  void choose(const NodeDef& node, const Function& yes, const Function& no, int depth) {
     Names data;
     for (auto input : node.inputs)
       if (!input.starts_with('^')) data.push_back(input);
@@ -240,7 +259,7 @@ class Inliner {
 
   /// A loop of TensorFlow 1 (frames.h): the condition between Merge and Switch, the body between Switch and
   /// NextIteration.
-  void loop(const NodeDef& node, const FunctionDef& condition, const FunctionDef& body, int depth) {
+  void loop(const NodeDef& node, const Function& condition, const Function& body, int depth) {
     const auto base = std::string(node.name);
     const auto frame = keep(text_attribute(base));
     Names merged, going_on, left;
@@ -256,7 +275,7 @@ class Inliner {
     const auto pivot = keep("^" + std::string(merged[0]));
     const auto asked = expand(condition, keep(base + "/cond/"), merged, node, pivot, depth);
     if (asked.empty())
-      fail(ErrorCode::bad_file, "the function \"{}\" of node \"{}\" gives no condition", condition.name,
+      fail(ErrorCode::bad_file, "the function \"{}\" of node \"{}\" gives no condition", condition.def.name,
            base);
     const auto decides = simple("LoopCond", base + "/loop_cond", {asked[0]});
     for (std::size_t i = 0; i < merged.size(); ++i) {
@@ -275,7 +294,7 @@ class Inliner {
   }
 
   GraphDef& graph_;
-  std::map<std::string_view, const FunctionDef*> functions_;
+  std::map<std::string_view, Function> functions_;
   std::size_t expanded_ = 0;
 };
 

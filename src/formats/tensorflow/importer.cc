@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/nearest.h"
+#include "formats/reading_points.h"
 #include "formats/tensorflow/complex.h"
 #include "formats/tensorflow/lists.h"
 #include "ops/control.h"
@@ -162,6 +163,7 @@ void Importer::find_needed() {
 
 void Importer::import_node(std::uint32_t n) {
   const auto& node = def_.nodes[n];
+  note_read(kReadOfNode * (4 + node.inputs.size()));
   auto& graph = this->graph();
   naming(node, [&] {
     const auto first_node = graph.node_slots(), first_value = graph.value_slots();

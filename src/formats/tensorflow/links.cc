@@ -4,6 +4,7 @@
 #include <queue>
 
 #include "formats/read_error.h"
+#include "formats/reading_points.h"
 
 namespace lamina::tensorflow {
 
@@ -29,6 +30,7 @@ Links::Links(const GraphDef& graph)
     : nodes_(graph.nodes.size()), read_(graph.nodes.size()), readers_(graph.nodes.size()) {
   for (std::size_t n = 0; n < graph.nodes.size(); ++n) {
     const auto& node = graph.nodes[n];
+    note_read(kReadOfNode);
     if (node.name.empty()) fail(ErrorCode::bad_file, "a node ({}) has no name", node.op);
     if (node.op.empty()) fail(ErrorCode::bad_file, "node '{}' has no op", node.name);
     if (!by_name_.emplace(node.name, static_cast<std::uint32_t>(n)).second)
@@ -36,6 +38,7 @@ Links::Links(const GraphDef& graph)
   }
   for (std::size_t n = 0; n < graph.nodes.size(); ++n)
     for (auto text : graph.nodes[n].inputs) {
+      note_read(kReadOfNode);
       const auto reference = parse_reference(text);
       const auto from = find(reference.name);
       if (!from)
@@ -83,6 +86,7 @@ std::vector<std::uint32_t> Links::sorted(const GraphDef& graph) const {
   std::vector<std::vector<std::uint32_t>> readers(places);
   std::vector<std::size_t> waiting(places, 0);
   const auto wait = [&](std::uint32_t from, std::uint32_t node) {
+    note_read(16);
     readers[from].push_back(node);
     ++waiting[node];
   };
@@ -106,6 +110,7 @@ std::vector<std::uint32_t> Links::sorted(const GraphDef& graph) const {
     const auto n = ready.top();
     ready.pop();
     if (n < nodes_.size()) order.push_back(n);
+    note_read(kReadOfNode + 16 * readers[n].size());
     for (auto r : readers[n])
       if (--waiting[r] == 0) ready.push(r);
   }

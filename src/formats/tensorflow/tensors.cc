@@ -2,6 +2,7 @@
 
 #include <cstring>
 
+#include "base/cancellation.h"
 #include "formats/booleans.h"
 #include "formats/wire.h"
 #include "ops/eval.h"
@@ -38,10 +39,12 @@ std::uint32_t value_field(ElementType type) {
 template <class T, class V>
 Tensor made_of(ElementType type, const std::vector<V>& values) {
   Tensor t(type, {std::ssize(values)});
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    const auto v = static_cast<T>(values[i]);
-    std::memcpy(t.raw() + i * sizeof(T), &v, sizeof(T));
-  }
+  for_pieces(values.size(), [&](std::size_t begin, std::size_t end) {
+    for (auto i = begin; i < end; ++i) {
+      const auto v = static_cast<T>(values[i]);
+      std::memcpy(t.raw() + i * sizeof(T), &v, sizeof(T));
+    }
+  });
   return t;
 }
 
@@ -81,7 +84,9 @@ void fill(Tensor& t, const Tensor& some) {
   const auto size = static_cast<std::size_t>(bits_of(t.element_type())) / 8;
   std::memcpy(t.raw(), some.raw(), some.bytes());
   const auto* last = t.raw() + some.bytes() - size;
-  for (auto at = some.bytes(); at < t.bytes(); at += size) std::memcpy(t.raw() + at, last, size);
+  for_pieces((t.bytes() - some.bytes()) / size, [&](std::size_t begin, std::size_t end) {
+    for (auto i = begin; i < end; ++i) std::memcpy(t.raw() + some.bytes() + i * size, last, size);
+  });
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <protozero/pbf_writer.hpp>
 
 #include "formats/prototext.h"
+#include "formats/reading_points.h"
 #include "formats/tensorflow/proto.h"
 
 namespace lamina::tensorflow {
@@ -142,8 +143,10 @@ void write(protozero::pbf_writer& out, const FieldOf& as, const ProtoText::Field
 
 /// As deep as ProtoText lets messages lie in each other.
 void write(protozero::pbf_writer& out, const Message& message, const ProtoText::Message& text) {
-  for (const auto field : text)
+  for (const auto field : text) {
+    note_read(kReadOfNode);
     if (const auto* as = find(message, field.name())) write(out, *as, field);
+  }
 }
 
 }  // namespace
