@@ -312,11 +312,11 @@ void add_report_options(OptionSet& options, BenchmarkOptions& o) {
       "--pcsort", o.pcsort, {"sort", "no_sort", "simple_sort"}, "ORDER",
       "Write benchmark_sorted_report.csv: slowest first, in the model's order, or executed ones only");
   options.flag("--pcseq", o.pcseq, "Latencies of each data shape");
-  options.number("--percentile", o.percentile, 1, 100, "P", "Of latencies, beside or in place of the median");
+  options.number("--percentile", o.percentile, 1, 100, "P", "Also report this percentile of the latencies; in benchmark_app's output instead of the median");
   options.text("--trace", o.trace, "FILE.json",
                "Write when each inference and each step of it ran, for Perfetto and chrome://tracing");
   options.text("--runtime-graph", o.runtime_graph, "FILE.xml",
-               "Write what ran, with kernels and times, as an OpenVINO runtime graph that Netron opens");
+               "Write the steps that ran, with kernels and times, as an OpenVINO runtime graph, which Netron opens");
   options.text("--dump-config", o.dump_config, "FILE.json", "Write the settings that were given");
   options.text("--load-config", o.load_config, "FILE.json",
                "Settings: {\"CPU\": {\"NUM_STREAMS\": \"3\"}}; the command line wins");
@@ -326,7 +326,7 @@ void add_traffic_options(OptionSet& options, BenchmarkOptions& o) {
   options.choice("--api", o.api, {"sync", "async"}, "API", "sync: one request at a time");
   options.number(
       "--requests", o.requests, 1, 1024, "N",
-      "Requests in flight; latencies count from when a request is ready to run (default: what streams want)");
+      "Requests in flight; a latency begins when its request is started (default: the best number for the streams)");
   options.text(
       "--streams", o.streams, "N",
       "Requests that run at once, each on its share of the threads: a number, AUTO or NUMA; 0: no threads of "
@@ -345,7 +345,7 @@ void add_traffic_options(OptionSet& options, BenchmarkOptions& o) {
   options.list("--scale-values", o.scale_values, "[V,V,V]", "What is left is divided by it, likewise");
   options.list("--types", o.types, "ip=T, op=T, iop=NAME:T,...", "Element types of inputs and outputs")
       .hidden();
-  options.list("--image-info", o.image_info, "NAME", "Filled with the size of the pictures").hidden();
+  options.list("--image-info", o.image_info, "NAME", "Input that is filled with the size of the images").hidden();
   options.list("--made-up", o.made_up, "NAME", "Input with made up values").hidden();
   options.list("--written", o.written, "OPTION", "").hidden();
   options.list("--idle", o.idle, "SENTENCE", "").hidden();

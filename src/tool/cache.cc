@@ -87,7 +87,7 @@ Verb setup_cache(OptionSet& options) {
   auto o = std::make_shared<CacheOptions>();
   options
       .choice("action", o->action, {"list", "verify", "prune"}, "ACTION",
-              "list: what is there; verify: is any of it damaged; prune: remove what was used longest ago")
+              "list: show all entries; verify: check them for damage; prune: remove the least recently used ones")
       .required();
   options.text("folder", o->folder, "DIR", "The folder").required();
   options.number<std::size_t>("--keep", o->keep, 0, 1048576, "MIB", "prune: how much may stay (4096)");

@@ -130,9 +130,9 @@ void add_model(OptionSet& options, Common& c, bool required) {
       "The model's other file where it has another name: an IR's .bin, a Caffe network's .caffemodel");
   options.list(
       "--settable", c.settable, "NAME[,NAME]",
-      "Inputs with a value in the model (ONNX initialisers) that can be set; else they are constants", ',');
+      "Inputs with a value in the model (ONNX initialisers) that can be set; all others of the kind are constants", ',');
   options.list("--limit", c.limit, "KEY=VALUE[,KEY=VALUE]",
-               "Bounds for models of strangers: memory=2G, elements, nodes, outputs, loop-iterations, "
+               "Limits for untrusted models: memory=2G, elements, nodes, outputs, loop-iterations, "
                "compile-seconds, run-seconds, allowed-operators, denied-operators, external-files=none");
   add_extensions(options, c);
 }
@@ -148,7 +148,7 @@ void add_shape(OptionSet& options, Common& c) {
 void add_compile_options(OptionSet& options, Common& c) {
   options.list("--set", c.set, "KEY=VALUE", "Configuration KEY=VALUE");
   options.number("--threads", c.threads, 0, 1024, "N",
-                 "Threads of all streams together; 0: what the machine allows");
+                 "Number of threads of all streams together; 0: as many as the machine allows");
   options.choice("--precision", c.precision, {"model", "f32", "bf16", "int8"}, "P",
                  "model, f32 or bf16 (int8: as model)");
   options.list("--disable", c.disable, "RULE[,RULE]", "Optimisations to leave out, or all", ',');

@@ -142,7 +142,7 @@ void check_words(const GraphOptions& o, const OptionSet& options, Format format)
   if (o.stage != "runtime")
     refuse({"--seconds", "--input", "--inputs", "--mean", "--scale", "--layout", "--color", "--fit", "--seed",
             "--threads", "--max-isa", "--precision", "--force", "--tune"},
-           "goes with --stage runtime: nothing is planned and nothing runs for the other pictures");
+           "goes with --stage runtime: nothing is planned and nothing runs for the other stages");
   if (o.stage == "original")
     refuse({"--disable", "--exempt", "--set"},
            "goes without --stage original: that is the model of the file");
@@ -154,7 +154,7 @@ void check_words(const GraphOptions& o, const OptionSet& options, Format format)
                         "change what is optimised",
                         pair));
   if (format == Format::dot)
-    refuse({"--columns"}, "goes with .svg and .html: what draws a .dot file places its nodes");
+    refuse({"--columns"}, "goes with .svg and .html: the program that draws a .dot file places its nodes");
 }
 
 }  // namespace

@@ -40,7 +40,7 @@ const char* words_of(std::string_view text) {
   if (has("CRC") || has("data check")) return "the file is damaged: a checksum does not fit";
   if (has("Not a PNG")) return "it does not begin as PNG files do";
   if (has("IHDR") || has("limit"))
-    return "its header is damaged, or the picture is wider or higher than 65535";
+    return "its header is damaged, or the image is wider or higher than 65535";
   return "the file is damaged";
 }
 
@@ -101,7 +101,7 @@ Image read_png(const std::string& path, std::span<const std::byte> bytes) {
   if (!decode(file, path, png)) {
     const bool no_memory = lower_case(file.text).find("memory") != std::string::npos;
     fail(no_memory ? ErrorCode::out_of_memory : ErrorCode::bad_file, "{}: PNG: {}", path,
-         no_memory ? "no memory for the picture" : words_of(file.text));
+         no_memory ? "no memory for the image" : words_of(file.text));
   }
   Image out;
   out.width = static_cast<int>(png.width), out.height = static_cast<int>(png.height);

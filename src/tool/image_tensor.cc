@@ -59,7 +59,7 @@ std::string layout_of(const Port& port, const Dims& dims, const PictureOptions& 
   const auto given = given_layout(port, options);
   const auto layout = given.empty() && port.ranked ? guessed_layout(dims) : given;
   if (layout.empty())
-    fail(ErrorCode::bad_input, "input \"{}\" is {}: where a picture goes is not clear, --layout says it",
+    fail(ErrorCode::bad_input, "input \"{}\" is {}: its layout for an image is not clear: give --layout",
          port.name, to_string(port));
   if (layout.size() != dims.size() && port.ranked)
     fail(ErrorCode::bad_input, "--layout {}: input \"{}\" has {} dimensions ({})", layout, port.name,
@@ -113,10 +113,10 @@ Size size_of(const std::string& layout, const Dims& dims, const Port& port,
   if (s.w < 0) s.w = known('H') < 0 ? own_w : in_proportion(s.h, own_h, own_w);
   if ((s.c != 3 && s.c != 1) || s.h < 1 || s.w < 1 || s.h > 65535 || s.w > 65535 || s.n < 1)
     fail(ErrorCode::bad_input,
-         "input \"{}\": a picture for {} in layout {}, wanted 1 or 3 channels and sizes to 65535", port.name,
+         "input \"{}\": an image for {} in layout {}, wanted 1 or 3 channels and sizes to 65535", port.name,
          to_string(port), layout);
   if (s.n < static_cast<std::int64_t>(pictures.size()))
-    fail(ErrorCode::bad_input, "input \"{}\": {} pictures for a batch of {}", port.name, pictures.size(),
+    fail(ErrorCode::bad_input, "input \"{}\": {} images for a batch of {}", port.name, pictures.size(),
          s.n);
   return s;
 }
@@ -196,7 +196,7 @@ Bounds bounds_of(const Port& port) {
       if (is_integer(port.type) && bits_of(port.type) >= 8)
         return integer_bounds(bits_of(port.type), is_signed(port.type));
       fail(ErrorCode::bad_input,
-           "input \"{}\": a picture for type {}, wanted floats or integers of 8 bits or more", port.name,
+           "input \"{}\": an image for type {}, wanted floats or integers of 8 bits or more", port.name,
            name_of(port.type));
   }
 }
@@ -272,7 +272,7 @@ Tensor tensor_of(const std::vector<Image>& pictures, const std::vector<std::stri
     if (n == which) notes.push_back(sentence(port, paths[n], pictures[n], target, o, resize, cut));
   }
   if (target.size.n > static_cast<std::int64_t>(pictures.size()))
-    notes.push_back(fmt::format("input \"{}\": {} picture{} repeated to a batch of {}", port.name,
+    notes.push_back(fmt::format("input \"{}\": {} image{} repeated to a batch of {}", port.name,
                                 pictures.size(), pictures.size() == 1 ? "" : "s", target.size.n));
   return from_doubles(port.type, target.shape, values);
 }

@@ -231,7 +231,7 @@ void Grouping::fill_image_info(std::vector<Tensor>& inputs, std::vector<std::str
     const auto& dims = inputs[i].shape();
     if (picture.empty() || ports_[i].type != ElementType::f32 || dims.size() != 2 || dims[1] < 2)
       fail(ErrorCode::bad_input,
-           "input \"{}\": image_info wants f32[N,2 or more] beside an input of pictures", ports_[i].name);
+           "input \"{}\": image_info wants f32[N,2 or more] beside an input of images", ports_[i].name);
     Tensor filled(ElementType::f32, dims);
     const bool last = picture[3] < picture[1];  // where the channels are
     for (std::int64_t k = 0; k < dims[0] * dims[1]; ++k) {
@@ -244,7 +244,7 @@ void Grouping::fill_image_info(std::vector<Tensor>& inputs, std::vector<std::str
     found = true;
     const auto made_up = fmt::format("input \"{}\": seeded", ports_[i].name);
     std::erase_if(notes, [&](const auto& note) { return note.starts_with(made_up); });
-    notes.push_back(fmt::format("input \"{}\": the size of the pictures", ports_[i].name));
+    notes.push_back(fmt::format("input \"{}\": the size of the images", ports_[i].name));
   }
   if (!o_.image_info.empty() && !found)
     fail(ErrorCode::bad_input, "image_info: no input takes it, wanted f32[N,2 or more]");

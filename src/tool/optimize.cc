@@ -220,13 +220,13 @@ namespace {
 void add_files(OptionSet& o, OptimizeCommand& c) {
   o.text("-m,-w,--input_model", c.input_model, "FILE", "The model, as the Model Optimizer has it");
   o.text("-o,--output_dir", c.output_dir, "FILE.xml|DIR", "The IR to write, or the folder for it");
-  o.text("-n,--model_name", c.model_name, "NAME", "Of the network and its files, for which -o is a folder");
+  o.text("-n,--model_name", c.model_name, "NAME", "Name of the network, and of its files if -o is a folder");
   o.choice("--framework", c.framework, {"onnx", "caffe", "tf", "mxnet", "kaldi", "paddle"}, "F",
            "onnx, caffe or tf, where the name of the file does not say it");
   o.text("-d,--input_proto", c.input_proto, "FILE",
          "The prototxt of a caffemodel, if it does not lie beside it");
   o.number("--ir_version", c.ir_version, 10, 11, "10|11", "Version of the IR");
-  o.text("--report", c.report, "FILE.html", "A page with what was done, with pictures");
+  o.text("--report", c.report, "FILE.html", "Write a page about the rewriting, with drawings");
 }
 
 void add_surgery(OptionSet& o, OptimizeCommand& c) {
@@ -237,7 +237,7 @@ void add_surgery(OptionSet& o, OptimizeCommand& c) {
   add_shape(o, c.common);
   o.number("-b,--batch", c.batch, 1L, 1L << 31, "N", "Batch of all inputs");
   o.text("--freeze_placeholder_with_value", c.freeze, "NAME->VALUE,...", "Inputs that become constants");
-  o.text("--layout", c.layout, "NAME(nhwc->nchw),...", "What inputs are, and what they are to be in the IR");
+  o.text("--layout", c.layout, "NAME(nhwc->nchw),...", "The layout of inputs in the model, and the one wanted in the IR");
   o.text("--source_layout", c.source_layout, "NAME(nhwc),...", "The same in two options");
   o.text("--target_layout", c.target_layout, "NAME(nchw),...",
          "What they are to be in the IR, beside --source_layout");
@@ -257,7 +257,7 @@ void add_preprocessing(OptionSet& o, OptimizeCommand& c) {
 
 void add_switches(OptionSet& o, OptimizeCommand& c) {
   o.choice("--data_type", c.data_type, {"FP16", "FP32", "half", "float"}, "FP16|FP32",
-           "Of the weights in the file");
+           "Type of the weights in the file");
   o.choice("--compress_to_fp16", c.compress_to_fp16, {"true", "false"}, "", "Weights in the file as f16");
   o.flag("--disable_fusing", c.disable_fusing, "Merges and fuses no linear operators");
   o.flag("--disable_gfusing", c.disable_gfusing, "Joins no convolutions to a grouped one");

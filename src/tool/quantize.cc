@@ -167,7 +167,7 @@ class Quantizing {
 void add_data(OptionSet& options, QuantizeOptions& o) {
   options
       .text("--data", o.samples.folder, "FOLDER",
-            "Samples: pictures (PNG, JPEG, PPM, PGM), .npy, .npz with inputs by name or as in0, in1, ...")
+            "Samples: images (PNG, JPEG, PPM, PGM), .npy, .npz with inputs by name or as in0, in1, ...")
       .required();
   options.text("-o,--output", o.output, "FILE", "The file to write: FILE.onnx or FILE.xml").required();
   options.number("--samples", o.samples.most, std::size_t{1}, std::size_t{1000000}, "N",
@@ -181,7 +181,7 @@ void add_scheme(OptionSet& options, QuantizeOptions& o) {
       "How ranges are chosen: min-max, percentile, entropy or mse; auto: min-max or mse, whichever brings "
       "the outputs nearer to f32");
   options.number("--percentile", o.scheme.ranges.percentile, 50.0, 100.0, "P",
-                 "Of --calibration percentile: so many per cent lie within the range on each side");
+                 "For --calibration percentile: so many per cent lie within the range on each side");
   options.choice("--activations", o.activations, {"asymmetric", "symmetric"}, "KIND",
                  "asymmetric (u8) or symmetric (i8; u8 where nothing is negative)");
   options.choice("--granularity", o.granularity, {"per-channel", "per-tensor"}, "G",
@@ -218,7 +218,7 @@ Verb setup_quantize(OptionSet& options) {
                "A page with the noise of each layer, and what stayed f32");
   options.list("--set", o->common.set, "KEY=VALUE", "Configuration KEY=VALUE of the runs");
   options.number("--threads", o->common.threads, 0, 1024, "N",
-                 "Threads of the runs; 0: what the machine allows");
+                 "Number of threads of the runs; 0: as many as the machine allows");
   add_shape(options, o->common);
   options.choice("--max-isa", o->common.max_isa, {"sse41", "avx2", "avx512", "native"}, "ISA",
                  "sse41, avx2, avx512 or native");

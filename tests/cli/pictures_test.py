@@ -97,9 +97,9 @@ class Pictures(unittest.TestCase):
         notes = self.notes(DYNAMIC, "--input", self.ppm, "--input", f"picture={self.ppm}")
         self.assertEqual(len(notes), 2)
         self.assertIn("f32[2,1,30,50]", notes[1])
-        self.refused(1, LARGE, "--input", self.ppm, "--input", self.ppm, says="2 pictures for a batch of 1")
+        self.refused(1, LARGE, "--input", self.ppm, "--input", self.ppm, says="2 images for a batch of 1")
         np.save(self.path / "x.npy", np.zeros((1, 3, 224, 224), np.float32))
-        self.refused(1, LARGE, "--input", self.path / "x.npy", "--input", self.path / "x.npy", says="only pictures fill a batch")
+        self.refused(1, LARGE, "--input", self.path / "x.npy", "--input", self.path / "x.npy", says="only images fill a batch")
 
     def test_wrong_words(self) -> None:
         self.refused(2, LARGE, "--mean", "1", says="no --input is one")
