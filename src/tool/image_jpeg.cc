@@ -42,7 +42,7 @@ const char* words_of(int code) {
     case JWRN_HIT_MARKER:
       return "the file is cut off";
     case JERR_NO_SOI:
-      return "it does not begin as JPEG files do";
+      return "it does not begin like a JPEG file";
     case JERR_NO_IMAGE:
     case JERR_SOF_NO_SOS:
       return "there is no image in it";
@@ -52,7 +52,7 @@ const char* words_of(int code) {
     case JERR_ARITH_NOTIMPL:
     case JERR_BAD_PRECISION:
     case JERR_CONVERSION_NOTIMPL:
-      return "a kind of JPEG that is not read (lossless, 12 bits, CMYK and others)";
+      return "this kind of JPEG is not supported (lossless, 12 bits, CMYK and others)";
     default:
       return "the file is damaged";
   }

@@ -116,8 +116,7 @@ Size size_of(const std::string& layout, const Dims& dims, const Port& port,
          "input \"{}\": an image for {} in layout {}, wanted 1 or 3 channels and sizes to 65535", port.name,
          to_string(port), layout);
   if (s.n < static_cast<std::int64_t>(pictures.size()))
-    fail(ErrorCode::bad_input, "input \"{}\": {} images for a batch of {}", port.name, pictures.size(),
-         s.n);
+    fail(ErrorCode::bad_input, "input \"{}\": {} images for a batch of {}", port.name, pictures.size(), s.n);
   return s;
 }
 
@@ -242,7 +241,7 @@ std::string sentence(const Port& port, const std::string& path, const Image& pic
     said.emplace_back(picture.grey ? "grey to 3 equal channels" : "colour to grey");
   if (o.color == "bgr" && target.size.c == 3) said.emplace_back("RGB to BGR");
   said.push_back(values_text(o));
-  if (cut > 0) said.push_back(fmt::format("{} values cut to what {} holds", cut, name_of(port.type)));
+  if (cut > 0) said.push_back(fmt::format("{} values clipped to the range of {}", cut, name_of(port.type)));
   return fmt::format("input \"{}\": {}, {}x{}: {}; {}[{}] {}", port.name,
                      std::filesystem::path(path).filename().string(), picture.width, picture.height,
                      fmt::join(said, ", "), name_of(port.type), fmt::join(target.shape, ","), target.layout);
@@ -267,8 +266,9 @@ Tensor tensor_of(const std::vector<Image>& pictures, const std::vector<std::stri
     const auto image = fitted(pictures[which], target.size, o.fit, resize);
     const auto cut = fill(values, n * target.n_step, image, target, o, port);
     if (cut > 0 && is_float(port.type))
-      throw UsageError(fmt::format("--mean, --scale: {} values of {} are beyond what {} holds (input \"{}\")",
-                                   cut, paths[which], name_of(port.type), port.name));
+      throw UsageError(
+          fmt::format("--mean, --scale: {} values of {} are out of the range of {} (input \"{}\")", cut,
+                      paths[which], name_of(port.type), port.name));
     if (n == which) notes.push_back(sentence(port, paths[n], pictures[n], target, o, resize, cut));
   }
   if (target.size.n > static_cast<std::int64_t>(pictures.size()))

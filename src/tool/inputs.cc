@@ -32,9 +32,8 @@ void add_picture_options(OptionSet& options, PictureOptions& p) {
                "Images: the input's dimensions, such as NCHW or NHWC; by default guessed from its shape");
   options.choice("--color", p.color, {"rgb", "bgr"}, "ORDER",
                  "Images: order of the channels, rgb (default) or bgr");
-  options.choice(
-      "--fit", p.fit, {"stretch", "letterbox"}, "HOW",
-      "Images of another size: stretch (default), or letterbox: in proportion, between grey bars");
+  options.choice("--fit", p.fit, {"stretch", "letterbox"}, "HOW",
+                 "Images of another size: stretch (default), or letterbox: in proportion, between grey bars");
 }
 
 namespace {
@@ -97,7 +96,8 @@ bool is_open(const OpenInput& input) {
 Tensor made_up(const Port& port, const Dims& shape, const InputOptions& o, std::size_t index,
                bool as_compiled, std::vector<std::string>& notes) {
   notes.push_back(fmt::format("input \"{}\": seeded random values, {}[{}]{}", port.name, name_of(port.type),
-                              fmt::join(shape, ","), as_compiled ? ", which it was compiled for" : ""));
+                              fmt::join(shape, ","),
+                              as_compiled ? ", the shape that it was compiled for" : ""));
   if (o.only_shapes) return shape_only(port.type, shape);
   return seeded_values(port.type, shape, o.seed + 1000 * (index + 1));
 }

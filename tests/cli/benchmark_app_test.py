@@ -152,7 +152,7 @@ class Output(Base):
         for words in (["-m", DYNAMIC, "-shape", "[?,1,40,56]", "-b", "2", "-hint", "none"], [DYNAMIC, "--shape", "?,1,40,56", "--batch", "2"]):
             done = self.benchmark(*words, "-niter", "2")
             self.assertIn("f32[2,1,40,56]", done.stdout + done.stderr)
-        self.refused(DYNAMIC, "-shape", "[1..2,1,?,?]", "-data_shape", "[1,1,40,56]", "-b", "3", says="[3,1,40,56] is none that --shape allows: [1..2,1,?,?]", status=1)
+        self.refused(DYNAMIC, "-shape", "[1..2,1,?,?]", "-data_shape", "[1,1,40,56]", "-b", "3", says="[3,1,40,56] is not a shape that --shape allows: [1..2,1,?,?]", status=1)
 
     def test_batches_stand_where_layouts_say(self) -> None:
         words = ["-m", STATE, "-b", "3", "-niter", "2", "-layout", "input[N?],state[?N?]"]

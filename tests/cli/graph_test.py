@@ -240,7 +240,7 @@ class Pictures(Base):
         for verb in (["graph", "-o", self.path / "w.svg"], ["explain", "--no-run"]):
             done = lamina(*verb, model, "--exempt", "nosuch")
             self.assertEqual(done.returncode, 0, done.stderr)
-            self.assertIn('exempt "nosuch": fits the name of no node', done.stderr)
+            self.assertIn('exempt "nosuch": matches the name of no node', done.stderr)
 
     def test_all_models(self) -> None:
         for model in ALL:

@@ -86,7 +86,7 @@ class Pictures(unittest.TestCase):
     def test_png_of_all_kinds(self) -> None:
         grey = self.pixels[..., 0]
         for name, samples, colour, says in (("deep", self.pixels.astype(np.uint16) * 257, 2, "16 bits to 8"), ("grey", grey, 0, "grey to 3 equal channels"),
-                                            ("alpha", np.dstack([self.pixels, grey]), 6, "alpha laid over white")):
+                                            ("alpha", np.dstack([self.pixels, grey]), 6, "alpha blended with white")):
             (self.path / f"{name}.png").write_bytes(png(samples, colour))
             (note,) = self.notes(LARGE, "--input", self.path / f"{name}.png")
             self.assertIn(says, note)

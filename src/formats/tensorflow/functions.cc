@@ -176,7 +176,7 @@ class Inliner {
     const auto name = text.substr(0, first);
     const auto node = frame.nodes.find(name);
     if (node == frame.nodes.end())
-      fail(ErrorCode::bad_file, "the function \"{}\" reads \"{}\", which nothing makes", frame.function.name,
+      fail(ErrorCode::bad_file, "the function \"{}\" reads \"{}\", which no node makes", frame.function.name,
            text);
     std::uint32_t port = 0;
     if (first != std::string_view::npos) {
