@@ -209,7 +209,7 @@ class Explain(Base):
             self.assertEqual(kernel(wish)["kernel"], others[0])
             self.assertEqual(kernel(wish)["wish"], wish)
         self.assertEqual(kernel("conv=reference", f"Convolution28={others[0]}")["kernel"], others[0])
-        self.assertIn("not offered", kernel("conv=nonsense")["wish"])
+        self.assertIn("no kernel has", kernel("conv=nonsense")["wish"])
         self.refused(2, "explain", SMALL, "--no-run", "--force", "Convolution28=nonsense", says=("offered are", others[0]))
         self.refused(2, "explain", SMALL, "--no-run", "--force", "Convolution29=x", says=("Convolution28",))
         self.refused(2, "explain", SMALL, "--no-run", "--force", "nonsense", says=("wanted NODE=LABEL",))
@@ -243,7 +243,7 @@ class Explain(Base):
         done = lamina("explain", SMALL, "--why", "fuse-linear", "Plus30")
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertIn("fuse-linear at ", done.stdout)
-        self.assertIn("never fitted", lamina("explain", SMALL, "--why", "fuse-conv-sum", "Pooling66").stdout)
+        self.assertIn("never matched", lamina("explain", SMALL, "--why", "fuse-conv-sum", "Pooling66").stdout)
         why = self.document("explain", SMALL, "--why", "fuse-linear", "Plus30", "--no-run")
         self.assertEqual((why["history"][0]["kind"], why["plan"]), ("fired", []))
         # At the layer before: what the rule said of its reader.
