@@ -210,7 +210,7 @@ class Explain(Base):
             self.assertEqual(kernel(wish)["wish"], wish)
         self.assertEqual(kernel("conv=reference", f"Convolution28={others[0]}")["kernel"], others[0])
         self.assertIn("no kernel has", kernel("conv=nonsense")["wish"])
-        self.refused(2, "explain", SMALL, "--no-run", "--force", "Convolution28=nonsense", says=("offered are", others[0]))
+        self.refused(2, "explain", SMALL, "--no-run", "--force", "Convolution28=nonsense", says=("the kernels for it are", others[0]))
         self.refused(2, "explain", SMALL, "--no-run", "--force", "Convolution29=x", says=("Convolution28",))
         self.refused(2, "explain", SMALL, "--no-run", "--force", "nonsense", says=("wanted NODE=LABEL",))
         done = lamina("check", SMALL, "--force", "conv=reference", "--set", "FORCE=matmul=reference")
