@@ -75,8 +75,8 @@ def noise(settings: Json) -> str:
         return ""
     middle, most = 100 * statistics.median(same), 100 * same[-1]
     return (
-        " The machine is shared: where both ways run the same steps, ratios are off 1 by"
-        f" {middle:.0f} % as a median and by {most:.0f} % at most."
+        " The machine is shared: for shapes where both plans have the same steps, ratios differ from 1 by"
+        f" {middle:.0f} % in the median and by {most:.0f} % at most."
     )
 
 
@@ -90,10 +90,10 @@ def page(data: Json) -> str:
         (
             "What each fusion rule does, when it is refused, and what it gains;"
             f" {data.get('processor', '?')}, L3 cache of {data.get('l3', '?')} MiB, {data.get('date', '?')},"
-            " f32. *On* and *off* are loaded and warm"
-            " in processes of their own and take turns; a time is the shortest of a slice, a ratio the"
-            f" median over {data.get('rounds', '?')} rounds of the ratio within one round; *steps* are those"
-            f" that run, of those without the rule.{noise(settings)}"
+            " f32. *On* is with the rule, *off* without it; both run warm, in processes of their own, in turns."
+            " A time is the shortest of a slice; a ratio is the"
+            f" median over {data.get('rounds', '?')} rounds of the ratio within one round; *steps* are the steps"
+            f" with the rule, of those without it.{noise(settings)}"
             " `lamina explain MODEL --why RULE LAYER` says what a rule did at a layer, or why it"
             " did nothing; `--disable RULE` switches it off."
         ),
@@ -116,9 +116,9 @@ def page(data: Json) -> str:
         if "chains" in part:
             lines += ["", f"## Chains of simple layers, {setting}", ""]
             lines.append(
-                "Behind a 1x1 convolution with a ReLU, 64 channels, 56x56: how many times as long as the"
-                f" convolution alone, by the number of stages. From {SLOW:g} ns per element and stage on in"
-                " bold: no vector code."
+                "Chains after a 1x1 convolution with a ReLU, 64 channels, 56x56: the time relative to that of"
+                f" the convolution alone, by the number of stages. {SLOW:g} ns or more per element and stage is in"
+                " bold: that operator has no vector code."
             )
             lines += ["", *chain_table(part["chains"])]
         if "binary" in part:

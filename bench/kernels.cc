@@ -228,7 +228,7 @@ int run(const Options& o) {
   std::vector<Row> rows;
   std::vector<std::unique_ptr<Graph>> graphs;
   register_all(o, lines, rows, graphs, arena);
-  if (rows.empty()) fail(ErrorCode::bad_option, "no kernel offers for the problems");
+  if (rows.empty()) fail(ErrorCode::bad_option, "no kernel can run the problems");
 
   if (o.no_run) {
     write_json(o.json, o, rows);

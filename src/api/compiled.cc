@@ -102,7 +102,7 @@ void Compiled::compile_from(const Options& options, std::shared_ptr<const Machin
   model_->require_supported();
   settle_isa(options.max_isa, log_);
   if (!machine && !this_machine().rates_known)
-    log_.info("how fast a \"{}\" is is not known: kernels are estimated with the rates of Sapphire Rapids",
+    log_.info("the rates of \"{}\" are not known: kernels are estimated with those of Sapphire Rapids",
               this_machine().name);
   const bool as_in_file = settle_precision(options, machine ? *machine : host());
   for (const auto& note : precision_sentences(settings())) log_.info("{}", note);
@@ -155,7 +155,7 @@ void Compiled::make_program(ProgramOptions options, bool as_in_file) {
 
 std::string Compiled::why_not_kept() const {
   if (elsewhere_) return "it is planned for another machine";
-  if (options_.keep_weights) return "KEEP_WEIGHTS=YES: who keeps weights looks into what is compiled";
+  if (options_.keep_weights) return "KEEP_WEIGHTS=YES: models whose weights are kept are always compiled";
   if (model_->compiled()) return "a compiled model's file is not kept";
   if (options_.cache_dir.empty()) return "no CACHE_DIR is given";
   return model_->derived() ? "the graph is not that of a file" : "";
@@ -186,7 +186,7 @@ void Compiled::place(const std::function<std::vector<StepTimeAlone>()>& times) {
 bool Compiled::take_options(const Options& of_file, bool asked_nothing) {
   if (asked_nothing) take_deciding(options_, of_file);
   const bool alike = decide_alike(options_, of_file);
-  if (!alike) log_.info("{}: other options than it was compiled with: compiled anew", model_->path());
+  if (!alike) log_.info("{}: other options than it was compiled with: it is compiled again", model_->path());
   return alike;
 }
 

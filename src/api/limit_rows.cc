@@ -96,8 +96,7 @@ OptionRow memory_row() {
 OptionRow external_row() {
   auto row = limit_row(
       "EXTERNAL_FILES", "beside, none",
-      "files that a model may name as the place of its data: beneath its folder and never through links, or "
-      "none",
+      "beside: a model may keep data in files below its own folder, never through links; none: it may not",
       [](ModelLimits& l, std::string_view v) {
         const auto value = of_word(kExternalFiles, v);
         if (value) l.external_files = *value;
@@ -120,10 +119,10 @@ void add_limits(std::vector<OptionRow>& t) {
   t.push_back(count_row("LIMIT_NODES", "nodes of the model", &ModelLimits::nodes, kMostCount));
   t.push_back(
       count_row("LIMIT_OUTPUTS", "outputs of the model, and of one node", &ModelLimits::outputs, kMostCount));
-  t.push_back(count_row("LIMIT_LOOP_ITERATIONS", "iterations of one loop, each time that it is run",
+  t.push_back(count_row("LIMIT_LOOP_ITERATIONS", "iterations of one loop, each time that the loop runs",
                         &ModelLimits::loop_iterations, std::numeric_limits<std::int64_t>::max()));
   t.push_back(seconds_row("LIMIT_COMPILE_SECONDS",
-                          "seconds that reading may take, and compiling, at new shapes, too",
+                          "seconds that reading may take, and compiling, also for new shapes",
                           &ModelLimits::compile_seconds));
   t.push_back(
       seconds_row("LIMIT_RUN_SECONDS", "seconds that one inference may take", &ModelLimits::run_seconds));

@@ -76,7 +76,8 @@ OptionRow list_row(std::string key, std::string values, std::string help,
 }
 
 OptionRow threads_row(std::string key) {
-  auto row = number_row(std::move(key), "threads of all streams together; 0: what the machine allows",
+  auto row = number_row(std::move(key),
+                        "number of threads of all streams together; 0: as many as the machine allows",
                         &Options::threads, "threads", 0, kMostThreads);
   row.info.values += ", AUTO";
   row.set = [number = row.set](Options& o, std::string_view v) { return number(o, v == "AUTO" ? "0" : v); };
@@ -107,8 +108,8 @@ std::string asked_streams(const Options& o) {
 
 OptionRow streams_row(std::string key) {
   OptionRow row{.info = {std::move(key), fmt::format("0 to {}, NUMA, AUTO", Streams::kMost),
-                         "most requests that run at once; AUTO: the fewest that improve throughput; 0: the "
-                         "callers' threads do the work"}};
+                         "number of streams, that is, of requests that run at the same time; AUTO: the "
+                         "smallest that improves throughput; 0: the callers' threads do the work"}};
   row.set = set_streams;
   row.asked = asked_streams;
   row.used = [](const Settings& s) -> std::pair<std::string, std::string> {
@@ -139,7 +140,7 @@ void add_documented(std::vector<OptionRow>& t) {
   t.push_back(threads_row("CPU_THREADS_NUM"));
   t.push_back(threads_row("INFERENCE_NUM_THREADS"));
   t.push_back(binding_row("CPU_BIND_THREAD", "YES, NUMA, NO",
-                          "what lamina's threads are bound to: a processor each, those of a node, nothing",
+                          "binds each of lamina's threads to a processor, to those of a node, or not at all",
                           kBindings));
   t.push_back(binding_row("AFFINITY", "CORE, NUMA, NONE, HYBRID_AWARE",
                           "the same as CPU_BIND_THREAD: CORE and HYBRID_AWARE mean YES, NONE means NO",
@@ -182,7 +183,8 @@ void add_hints(std::vector<OptionRow>& t) {
                           return {yes_no(s.placement.hyper_threading), s.placement.why.hyper_threading};
                         }));
   t.push_back(words_row("SCHEDULING_CORE_TYPE", "ANY_CORE, PCORE_ONLY, ECORE_ONLY",
-                        "only such cores, where there are any", &Options::cores, "cores", kCores,
+                        "uses only performance or only efficient cores, where the machine has such",
+                        &Options::cores, "cores", kCores,
                         [](const Settings& s) -> std::pair<std::string, std::string> {
                           return {word_of(kCores, s.placement.cores), s.placement.why.cores};
                         }));
@@ -217,7 +219,7 @@ void add_own(std::vector<OptionRow>& t) {
                        "nodes that no optimisation touches (RE2's syntax, for the whole name)",
                        &Options::exempt));
   t.push_back(list_row("FORCE", "NODE=LABEL[,OPERATOR=LABEL,...]",
-                       "kernels that are wanted, whatever is estimated", &Options::force));
+                       "kernels to use, whatever the estimates say", &Options::force));
   t.back().set = set_force;
   t.push_back({.info = {"MAX_ISA", fmt::format("{}", fmt::join(isa_limits(), ", ")),
                         "highest instruction set, for the whole process"},
@@ -229,16 +231,15 @@ void add_own(std::vector<OptionRow>& t) {
   t.back().wrong = {};  // any negative number: never
   t.push_back(number_row("CACHED_PLANS", "plans kept in memory, one per combination of shapes",
                          &Options::cached_plans, "cached_plans", 1, kMostPlans));
-  t.push_back(
-      {.info = {"CACHE_DIR", "a folder, or nothing", "keeps compiled models there, for the next time"},
-       .set = set_cache_dir,
-       .asked = [](const Options& o) { return o.cache_dir; },
-       .words = false});
+  t.push_back({.info = {"CACHE_DIR", "a folder, or nothing", "folder in which compiled models are kept"},
+               .set = set_cache_dir,
+               .asked = [](const Options& o) { return o.cache_dir; },
+               .words = false});
   t.push_back(words_row("CACHE_MODE", "OPTIMIZE_SPEED, OPTIMIZE_SIZE", "with packed weights, or without",
                         &Options::cache_mode, "cache_mode", kCacheModes));
   t.push_back(number_row("CACHE_SIZE", "MiB that CACHE_DIR may take", &Options::cache_size, "cache_size", 1,
                          kMostCache));
-  t.push_back(truth_row("KEEP_WEIGHTS", "keeps the weights as they were read beside the packed ones",
+  t.push_back(truth_row("KEEP_WEIGHTS", "keeps the original weights beside the packed ones",
                         &Options::keep_weights, "keep_weights"));
 }
 

@@ -79,7 +79,7 @@ RewrittenModel rewrite_model(Graph graph, const Settings& settings, const Machin
   rewriting.last = RuleSet::chains;  // types are a matter of plans
   rewriting.observer = observer;
   for (const auto& pattern : Exemptions(rewriting.exempt).idle(m.original))
-    m.facts.warnings.push_back(fmt::format("exempt \"{}\": fits the name of no node", pattern));
+    m.facts.warnings.push_back(fmt::format("exempt \"{}\": matches the name of no node", pattern));
   on_threads(settings.placement.threads, [&] {
     optimize(m.model.graph, rewriting, m.ledger);
     m.facts.denormals = flush_denormals(m.model.graph);

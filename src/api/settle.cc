@@ -70,11 +70,11 @@ std::vector<std::string> precision_sentences(const Settings& s) {
   std::vector<std::string> out;
   const auto asked = asked_precision(s.options).first;
   if (s.precision == Precision::bf16)
-    out.emplace_back("bf16 for convolutions, matrix products and what lies between them");
+    out.emplace_back("bf16 for convolutions, matrix products and tensors between them");
   else if (asked == Precision::bf16)
-    out.push_back(fmt::format("what the model says in place of bf16: {}", s.precision_reason));
+    out.push_back(fmt::format("the model's precision instead of bf16: {}", s.precision_reason));
   if (asked == Precision::f32)
-    out.emplace_back("f32 was asked for: quantise steps are computed as they stand, no layer in integers");
+    out.emplace_back("f32 was asked for: quantise steps are computed literally, no layer runs in integers");
   return out;
 }
 

@@ -66,7 +66,7 @@ void note_touch(const void* address) {
       note("touches memory {} bytes behind the end of {}", behind, m->name_);
     return;
   }
-  note("touches memory that is nobody's");
+  note("touches memory that was not allocated");
 }
 
 namespace {

@@ -187,9 +187,7 @@ void Scheduler::Core::hand_to(Lane& lane, Job& job) {
 void Scheduler::Core::tell_of_fork(Lock& lock) {
   if (!std::exchange(forked_, false)) return;
   lock.unlock();
-  log_.info(
-      "after fork() streams work without helpers that the parent has: {} threads of their own are made anew",
-      lanes_.size());
+  log_.info("after fork() the parent's helper threads are missing: {} threads are made again", lanes_.size());
   lock.lock();
 }
 

@@ -238,7 +238,7 @@ void CustomOp::infer(InferContext& c) const {
     c.fail("{}", e.what());
   }
   for (std::size_t i = 0; i < c.outputs(); ++i) {
-    c.require(context.outputs[i].has_value(), "{}: infer: says nothing of output {}", where(), i);
+    c.require(context.outputs[i].has_value(), "{}: infer does not set output {}", where(), i);
     const auto* port = op.port(op.out, i);
     c.require(port->takes(context.outputs[i]->element), "{}: infer: output {} \"{}\" is {}", where(), i,
               port->name, name_of(context.outputs[i]->element));
@@ -272,7 +272,7 @@ void CustomOp::evaluate(EvalContext& c) const {
 
 Verdict CustomOp::permute(PermuteContext& c) const {
   if (declared_->calls.elementwise) return permute_elementwise(c);
-  return Verdict::no("{} is bound to the order of its axes", declared_->type);
+  return Verdict::no("{} depends on the order of its axes", declared_->type);
 }
 
 NodeWork CustomOp::work(const WorkContext& c) const { return usual_work(c); }

@@ -74,8 +74,8 @@ lamina_registrar declared_by(ExtensionEntry entry, const std::string& path) {
   for (const auto& need : registrar.library.needs)
     if (!extension_host().query(need.c_str())) missing.push_back(need);
   if (!missing.empty())
-    fail(ErrorCode::bad_file, "{}: needs of the engine what {} does not have: {}", path,
-         extension_host().engine, fmt::join(missing, ", "));
+    fail(ErrorCode::bad_file, "{}: needs features that {} does not have: {}", path, extension_host().engine,
+         fmt::join(missing, ", "));
   if (status != 0) fail(ErrorCode::bad_file, "{}: {} gave the status {}", path, kEntry, status);
   return registrar;
 }

@@ -109,7 +109,7 @@ void GuardedRun::note_padding(Trial& trial, std::byte fill) const {
     if (trial.problem.empty() && out_pointers_[i] &&
         !padding_is(types_[i].element, types_[i].shape.sizes(), kernel_.form().out[i], out_pointers_[i],
                     fill))
-      trial.problem = fmt::format("writes behind the last channel of output {} what is not zero", i);
+      trial.problem = fmt::format("writes something other than zero after the last channel of output {}", i);
 }
 
 Tensor GuardedRun::output(std::size_t i) const {

@@ -82,7 +82,7 @@ std::size_t lost_bytes(const KernelNode& node, const KernelForm& form, const std
 }
 
 constexpr std::string_view kNotPure =
-    "gives other results when it is run again, and does not say so (LAMINA_IMPURE)";
+    "gives other results when it is run again, without the flag LAMINA_IMPURE";
 
 }  // namespace
 

@@ -48,12 +48,12 @@ std::string Col2Im::fault(const TensorType& columns) const {
       if (v < least || v >= kLargest) return fmt::format("{} has {}, wanted {} or more", name, v, least);
   }
   for (std::size_t i = 0; i < axes; ++i)
-    if (room(*this, i) < 0) return fmt::format("axis {} of the padded picture is smaller than a block", i);
+    if (room(*this, i) < 0) return fmt::format("axis {} of the padded image is smaller than a block", i);
   const Shape& shape = columns.shape;
   if (!shape.ranked()) return "";
   if (shape.rank() != 3) return fmt::format("the columns have shape {}, wanted rank 3", to_string(shape));
   const auto size = product(block), blocks = product(grid());
-  if (size > kMostBlocks || blocks > kMostBlocks) return "the picture is too large";
+  if (size > kMostBlocks || blocks > kMostBlocks) return "the image is too large";
   if (shape[1].known() && (shape[1].size() < size || shape[1].size() % size != 0))
     return fmt::format("{} channels for blocks of {}", shape[1].size(), size);
   if (!shape[2].fits(Dim(blocks)))
@@ -64,7 +64,7 @@ std::string Col2Im::fault(const TensorType& columns) const {
 std::string Col2Im::beyond(const TensorType& columns) const {
   if (!is_float(columns.element)) return fmt::format("elements of type {}", name_of(columns.element));
   if (!columns.shape.ranked() || !columns.shape[1].known()) return "an unknown number of channels";
-  if (image.empty() || image.size() > 3) return fmt::format("pictures with {} axes", image.size());
+  if (image.empty() || image.size() > 3) return fmt::format("images with {} axes", image.size());
   if (block_size() > kLargestBlock) return fmt::format("blocks of more than {} elements", kLargestBlock);
   if (const auto channels = columns.shape[1].size(); channels > kMostChannels)
     return fmt::format("{} channels", channels);

@@ -41,7 +41,7 @@ std::shared_ptr<const MappedFile> FileSource::beside(const std::string& name, co
     fail(ErrorCode::over_limit, "{}: is a file beside the model, EXTERNAL_FILES is none",
          (folder / name).string());
   if (auto file = MappedFile::open_beneath(folder.string(), name)) return file;
-  fail(ErrorCode::bad_file, "{}: a symbolic link leads there, which is not followed: {}",
+  fail(ErrorCode::bad_file, "{}: reached through a symbolic link, which is not followed: {}",
        (folder / name).string(), remedy);
 }
 

@@ -126,7 +126,7 @@ class OpModel final : public AnyOp {
     else if constexpr (has(T::info.traits, Trait::elementwise))
       return permute_elementwise(c);
     else
-      return Verdict::no("{} is bound to the order of its axes", T::info.name);
+      return Verdict::no("{} depends on the order of its axes", T::info.name);
   }
   std::optional<std::vector<Dim>> shape_value(ShapeValueContext& c) const override {
     if constexpr (requires { op_.shape_value(c); })

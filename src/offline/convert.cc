@@ -151,10 +151,9 @@ class Converter {
         next += of_all || !frozen;
       }
       if (shapes.size() == next) return;
-      fail_faq(
-          ErrorCode::bad_option, shapes.size() == 1 ? 32 : 58,
-          "--input_shape: {} shapes for {} inputs; wanted --input with the names of those that they are of",
-          shapes.size(), next);
+      fail_faq(ErrorCode::bad_option, shapes.size() == 1 ? 32 : 58,
+               "--input_shape: {} shapes for {} inputs; wanted --input with the names of the inputs",
+               shapes.size(), next);
     }
     std::vector<InputRequest*> wanted;  // what is frozen has its shape by its value
     for (auto& r : cut.inputs)
@@ -334,9 +333,9 @@ class Converter {
   void note_idle(const Exemptions& exempt) {
     for (const auto& pattern : exempt.idle(out_.before)) {
       const auto said = as_said(pattern);
-      out_.warnings.push_back(said == pattern
-                                  ? fmt::format("exempt \"{}\": fits the name of no node", said)
-                                  : fmt::format("finegrain_fusing \"{}\": is in the name of no node", said));
+      out_.warnings.push_back(
+          said == pattern ? fmt::format("exempt \"{}\": matches the name of no node", said)
+                          : fmt::format("finegrain_fusing \"{}\": matches part of no node name", said));
     }
   }
 

@@ -91,7 +91,7 @@ void Places::unknown(const std::string& name) const {
                                  [&](const Source& s) { return s.name == name; });
   if (known)
     fail_faq(ErrorCode::bad_input, 51,
-             "No node with name {}: the reader left that layer out, as it only hands on what it reads", name);
+             "No node with name {}: the reader left that layer out, since it only passes on its input", name);
   std::vector<std::string> names;
   for (const auto& [layer, nodes] : layers_) names.push_back(layer);
   for (const auto v : graph_.inputs()) names.push_back(graph_.value(v).name);
@@ -148,7 +148,7 @@ std::vector<Cut> Places::inputs(const std::string& text) const {
     if (name.in >= 0 ? i != static_cast<std::size_t>(name.in) : !v.valid() || graph_.constant(v)) continue;
     if (v.valid()) out.push_back({readers, v, fmt::format("{}/placeholder_port_{}", name.name, i)});
   }
-  if (out.empty()) fail_faq(ErrorCode::bad_input, 33, "{}: nothing but constants is read there", text);
+  if (out.empty()) fail_faq(ErrorCode::bad_input, 33, "{}: it reads only constants", text);
   return out;
 }
 

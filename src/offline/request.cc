@@ -167,7 +167,7 @@ std::string layout_letters(const std::string& what, std::string_view layout) {
          layout);
   for (const char c : plain)
     if (is_letter(c) && std::count(plain.begin(), plain.end(), c) > 1)
-      fail(ErrorCode::bad_option, "{}: {} is there twice", what, c);
+      fail(ErrorCode::bad_option, "{}: {} occurs twice", what, c);
   return letters;
 }
 

@@ -376,7 +376,7 @@ struct CTCGreedyDecoderSeqLen {
 /// [N, C, H, W] to [N, sizes*C, oh, ow]: every window as a column, position before channel. Inputs: x.
 struct ExtractImagePatches {
   static constexpr OpInfo info{
-      "ExtractImagePatches", 1, 1, 1, Trait::selects, "Windows of a picture as channels", 3,
+      "ExtractImagePatches", 1, 1, 1, Trait::selects, "Windows of an image as channels", 3,
       OpFamily::movement};
   Ints sizes, strides, rates;
   AutoPad auto_pad = AutoPad::valid;

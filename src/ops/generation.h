@@ -163,7 +163,7 @@ inline constexpr std::array enum_names<SamplePadding> = {
 /// 2 or 3 coordinates, the last axis first (x, y, z).
 struct GridSample {
   static constexpr OpInfo info{
-      "GridSample", 2, 2, 1, Trait::none, "Samples a picture at the places of a grid", 9, OpFamily::pooling};
+      "GridSample", 2, 2, 1, Trait::none, "Samples an image at the points of a grid", 9, OpFamily::pooling};
   bool align_corners = false;
   SampleMode mode = SampleMode::bilinear;
   SamplePadding padding_mode = SamplePadding::zeros;

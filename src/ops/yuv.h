@@ -16,7 +16,7 @@ inline constexpr std::array enum_names<ColourOrder> = {std::string_view("rgb"), 
 /// 1]. u8 or floats.
 struct YuvToRgb {
   static constexpr OpInfo info{
-      "YuvToRgb", 1, 3, 1, Trait::none, "Pictures in NV12 or I420 to colours", 0, OpFamily::pooling};
+      "YuvToRgb", 1, 3, 1, Trait::none, "Images in NV12 or I420 to colours", 0, OpFamily::pooling};
   YuvFormat format = YuvFormat::nv12;
   ColourOrder order = ColourOrder::rgb;
   template <class V>

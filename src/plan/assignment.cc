@@ -91,7 +91,7 @@ class Assignment::Problem {
   std::size_t add(NodeId id) {
     const auto& node = graph_.node(id);
     const auto& offers = answers_.at(id).offers;
-    LAMINA_CHECK(!offers.empty(), "no kernel offers for {}", node.op.name());
+    LAMINA_CHECK(!offers.empty(), "no kernel can run {}", node.op.name());
     const bool real =
         std::any_of(offers.begin(), offers.end(), [](auto& o) { return !o.last_resort && !o.unwanted; });
     Pbqp::Costs costs;

@@ -96,7 +96,7 @@ void Force::apply(const NodeView& v, Answers& answers) const {
   if (!wish) return;
   answers.wish = wish->what + "=" + wish->label;
   const bool any = is_offered(*wish, answers), parts = may_be_in_parts(*wish, v.node(), answers);
-  if (!any && !parts) answers.wish += ", which is not offered";
+  if (!any && !parts) answers.wish += ", which no kernel has there";
   for (auto& o : answers.offers)
     o.unwanted = any ? !fits(o.label, wish->label) : parts && !decomposes(v.node(), o);
 }
@@ -113,7 +113,7 @@ void Force::check(const Graph& graph, const std::map<NodeId, Answers>& answers) 
   }
   for (const auto& [wish, labels] : offered)
     if (!taken.contains(wish))
-      fail(ErrorCode::bad_option, "force \"{}={}\": offered are {}", wish->what, wish->label,
+      fail(ErrorCode::bad_option, "force \"{}={}\": the kernels for it are {}", wish->what, wish->label,
            fmt::join(labels, ", "));
 }
 

@@ -54,7 +54,7 @@ std::vector<Offer> offers_of_plain_stages(const NodeView& v, const std::vector<O
         o.inputs[stages->input] == Layout::plain)
       continue;
     Offer c;
-    c.label = fmt::format("decomposed behind {} stages: {}", stages->first, o.label);
+    c.label = fmt::format("decomposed after {} stages: {}", stages->first, o.label);
     c.inputs = o.inputs;
     for (const auto i : stages->operands) c.inputs[i] = Layout::plain;
     c.outputs = {Layout::plain};

@@ -43,7 +43,7 @@ class Exclusions {
   Exclusions(const Graph& g, const LayerChoice& choice)
       : g_(g), names_(choice.exclude, "--exclude"), choice_(choice) {
     for (const auto& pattern : names_.idle(g))
-      fail(ErrorCode::bad_option, "--exclude {}: fits the name of no node", pattern);
+      fail(ErrorCode::bad_option, "--exclude {}: matches the name of no node", pattern);
     for (const auto& type : choice.exclude_types) check_type(type);
   }
   std::string reason(const Node& node) const {

@@ -22,7 +22,7 @@ std::vector<Absorbed> fold_batch_normalisation(Graph& graph,
 /// most, each channel is scaled so that both see the same range. Returns how many pairs were scaled.
 std::size_t equalise(Graph& graph, const std::vector<Layer>& layers);
 
-/// Evaluates what reads constants only: weights that the file reshapes, say.
+/// Evaluates nodes whose inputs are constants: weights that the file reshapes, say.
 void fold_constants(Graph& graph);
 
 }  // namespace lamina

@@ -182,7 +182,7 @@ class Between {
     if (c_.exempt(use.node)) return Verdict::no("'{}' is exempt", g_.label(use.node));
     if (passes_on(g_, n) && use.input < data_inputs(n)) return moved(use.node), Verdict::yes();
     if (makes_integers(g_, n))
-      return Verdict::no("'{}' ({}) makes integers", g_.label(use.node), n.op.name());
+      return Verdict::no("'{}' ({}) converts it to integers", g_.label(use.node), n.op.name());
     if (keeps_f32(n) && !(is_product(n) && use.input == 0))
       return Verdict::no("'{}' does not allow bf16", g_.label(use.node));
     const bool stored = g_.type(n.outputs[0]).element == ElementType::bf16;
@@ -257,11 +257,12 @@ Verdict may_multiply(const Context& c, NodeId id) {
     return Verdict::no("weights of rank {}", w->rank());
   if (has_levels(n) || quantised_operand(g, n.inputs[0])) return Verdict::no("it is quantised");
   if (makes_integers(g, n) || feeds_integers(g, n.outputs[0]))
-    return Verdict::no("integers are made of its result");
+    return Verdict::no("its result is converted to integers");
   const auto work = work_of(g, n).multiply_adds;
   if (work < kCall * kProducts * c.machine.rates.products && !is_depthwise(g, n))
     return Verdict::no("it takes {:.0f} multiply-adds only", work);
-  if (const auto* why = c.why_kept(n.outputs[0])) return Verdict::no("its result decides: {}", *why);
+  if (const auto* why = c.why_kept(n.outputs[0]))
+    return Verdict::no("control flow or shapes depend on its result: {}", *why);
   return Verdict::yes();
 }
 

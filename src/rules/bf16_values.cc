@@ -112,7 +112,8 @@ void add_bf16_values(Rules& rules) {
                       .when(lies_between)
                       .make(store_bf16)
                       .only_with(&RewriteOptions::bf16));
-  rules.push_back(rule("bf16-pass-on", "Poolings, Concat, Reshape, Transpose and the like pass bf16 on",
+  rules.push_back(rule("bf16-pass-on",
+                       "Poolings, Concat, Reshape, Transpose and similar operators pass bf16 on",
                        RuleSet::precision, node("operator that passes elements on", passes_widened, {}))
                       .when(all_between)
                       .make(pass_bf16)
@@ -126,13 +127,14 @@ void add_bf16_values(Rules& rules) {
           .only_with(&RewriteOptions::bf16));
   const auto wide = any();
   const auto narrow = is<Convert>(wide).that(bf16::narrows_widened);
-  rules.push_back(rule("bf16-narrow-widened", "bf16 that was widened is itself", RuleSet::precision, narrow)
-                      .make([wide](Rewrite& r) {
-                        const auto& g = r.graph();
-                        r.absorb(g.producer(r.match().value(wide)));
-                        r.replace(bf16::narrow_value(g, r.match().value(wide)));
-                      })
-                      .only_with(&RewriteOptions::bf16));
+  rules.push_back(
+      rule("bf16-narrow-widened", "Removes a conversion of bf16 to f32 and back", RuleSet::precision, narrow)
+          .make([wide](Rewrite& r) {
+            const auto& g = r.graph();
+            r.absorb(g.producer(r.match().value(wide)));
+            r.replace(bf16::narrow_value(g, r.match().value(wide)));
+          })
+          .only_with(&RewriteOptions::bf16));
 }
 
 }  // namespace lamina

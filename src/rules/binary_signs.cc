@@ -81,7 +81,8 @@ bool are_made_of_integers(const Graph& g, ValueId v) {
 /// Bytes instead of floats between binary convolutions, behind integers, and where several ask the same.
 Rule signs_are_booleans() {
   const auto conv = is<BinaryConvolution>();
-  return rule("binarise-once", "Signs that BinaryConvolutions ask of one another or together are booleans",
+  return rule("binarise-once",
+              "Signs between BinaryConvolutions, or read by several of them, are stored as booleans",
               RuleSet::runtime, conv)
       .when([=](const Match& m) -> Found<SignReaders> {
         const Graph& g = m.graph();
@@ -148,7 +149,8 @@ Rule make_signs() {
   const auto host = is<BinaryConvolution, Convolution>().that(makes_signs).used_once();
   const auto signs = is<Greater>(host, constant());
   return rule("fuse-binary-signs",
-              "Signs that BinaryConvolutions ask for join the convolution of bits or integers before",
+              "Signs for BinaryConvolutions are computed in the epilogue of the convolution of bits or "
+              "integers before",
               RuleSet::runtime, signs)
       .when([=](const Match& m) -> Verdict {
         const Graph& g = m.graph();

@@ -281,13 +281,13 @@ void fold(Rewrite& r, const Reader& reader) {
 
 void add_channel_order(Rules& rules) {
   rules.push_back(rule("sink-channel-order",
-                       "Puts channels in order behind an operator, on the way to a convolution's weights",
+                       "Moves a reordering of channels past an operator, towards a convolution's weights",
                        RuleSet::portable, node("operator", may_read_gather, {}))
                       .when(can_sink)
                       .make(sink));
   rules.push_back(rule("fold-channel-order",
-                       "Puts the weights in order instead of the convolution's input channels",
-                       RuleSet::portable, is<Convolution>().that(may_read_gather))
+                       "Reorders the weights instead of the convolution's input channels", RuleSet::portable,
+                       is<Convolution>().that(may_read_gather))
                       .when(can_fold)
                       .make(fold));
 }

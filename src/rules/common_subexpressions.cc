@@ -49,7 +49,7 @@ Found<NodeId> twin_of(const Match& m) {
 }  // namespace
 
 void add_common_subexpressions(Rules& rules) {
-  rules.push_back(rule("share-equal-nodes", "Computes once what is computed twice from the same values",
+  rules.push_back(rule("share-equal-nodes", "Merges equal nodes that read the same values",
                        RuleSet::normalize, node("operator that another one equals", computes, {}))
                       .when(twin_of)
                       .make([](Rewrite& r, NodeId twin) {

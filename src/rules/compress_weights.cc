@@ -147,12 +147,12 @@ Found<Stored> decomposed(const Match& m) {
 }  // namespace
 
 void add_compress_weights(Rules& rules) {
-  rules.push_back(rule("compress-weights", "Stores weights behind a FakeQuantize as integers, in files",
+  rules.push_back(rule("compress-weights", "Stores weights before a FakeQuantize as integers, in files",
                        RuleSet::portable, is<FakeQuantize>().that(unpacks))
                       .when(compressed)
                       .make(make_unpacked));
   rules.push_back(rule("decompose-dequantize",
-                       "Makes a Dequantize of weights Convert, Subtract and Multiply, in files",
+                       "Turns a Dequantize of weights into Convert, Subtract and Multiply, in files",
                        RuleSet::portable, is<Dequantize>().that(unpacks))
                       .when(decomposed)
                       .make(make_unpacked));

@@ -43,9 +43,10 @@ void add_batch_norm(Rules& rules) {
   const auto x = any(), gamma = constant(), beta = constant(), mean = constant(), variance = constant();
   const auto norm = is<BatchNormInference>(x, gamma, beta, mean, variance);
   rules.push_back(
-      rule("decompose-batchnorm",
-           "Makes batch normalisation with constant statistics a Multiply, an Add, a Multiply and an Add",
-           RuleSet::normalize, norm)
+      rule(
+          "decompose-batchnorm",
+          "Turns batch normalisation with constant statistics into a Multiply, an Add, a Multiply and an Add",
+          RuleSet::normalize, norm)
           .when([=](const Match& m) {
             return decomposed(m, m.op<BatchNormInference>(norm).epsilon, {x, gamma, beta, mean, variance});
           })
@@ -136,8 +137,7 @@ void write(Rewrite& r, const Written& found) {
 
 void add_decompose_batch_norm(Rules& rules) {
   add_batch_norm(rules);
-  rules.push_back(rule("decompose-scaleshift",
-                       "Makes ScaleShift a Multiply and an Add, without what changes nothing",
+  rules.push_back(rule("decompose-scaleshift", "Turns ScaleShift into a Multiply and an Add, or one of them",
                        RuleSet::normalize, is<ScaleShift>())
                       .when(written)
                       .make(write));

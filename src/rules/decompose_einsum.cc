@@ -191,7 +191,7 @@ Found<EinsumTerms> decomposable(const Match& m) {
 
 void add_decompose_einsum(Rules& rules) {
   rules.push_back(
-      rule("decompose-einsum", "Makes Transposes and matrix products of an Einsum of known shapes",
+      rule("decompose-einsum", "Turns an Einsum of known shapes into Transposes and matrix products",
            RuleSet::normalize, is<Einsum>())
           .when(decomposable)
           .make([](Rewrite& r, const EinsumTerms& terms) { r.replace(Contraction(r, terms).result()); }));

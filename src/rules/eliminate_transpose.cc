@@ -64,7 +64,7 @@ void add_pair(Rules& rules) {
   const auto links = chain(node("operator", is_link, {}), first);
   const auto last = is<Transpose>(links).that(has_order);
   rules.push_back(rule("cancel-transposes",
-                       "Drops two Transposes when what lies between them works on the axes as they were",
+                       "Removes two Transposes when the operators between them can work on the original axes",
                        RuleSet::portable, last)
                       .when([=](const Match& m) -> Found<Straight> {
                         const Graph& g = m.graph();
@@ -125,7 +125,7 @@ void add_before_reduction(Rules& rules) {
   };
   rules.push_back(
       rule("drop-transpose-before-reduction",
-           "Drops a Transpose when the axes that it moves are reduced behind it", RuleSet::portable, root)
+           "Removes a Transpose when the axes that it moves are reduced afterwards", RuleSet::portable, root)
           .when([=](const Match& m) -> Found<Reduced> {
             const auto reduced = m.root_node().outputs[0];
             const auto& shape = m.graph().type(reduced).shape;

@@ -115,7 +115,7 @@ Found<std::vector<Tensor>> evaluated(const Match& m) {
 }  // namespace
 
 void add_fold_constants(Rules& rules) {
-  rules.push_back(rule("fold-constants", "Evaluates what reads constants only", RuleSet::normalize,
+  rules.push_back(rule("fold-constants", "Evaluates nodes whose inputs are constants", RuleSet::normalize,
                        node("node", reads_constants_only, {}))
                       .when(evaluated)
                       .make([](Rewrite& r, const std::vector<Tensor>& results) {

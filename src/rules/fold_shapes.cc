@@ -70,7 +70,7 @@ void add_fold_shapes(Rules& rules) {
 
   const auto x = any();
   rules.push_back(
-      rule("fold-reshape-pattern", "Gives a Reshape to sizes of which one is unknown a constant pattern",
+      rule("fold-reshape-pattern", "Gives a Reshape to sizes with one unknown a constant pattern",
            RuleSet::normalize, is<Reshape>(x, variable()))
           .when(computed_pattern)
           .make([=](Rewrite& r, const Ints& pattern) {

@@ -1,4 +1,4 @@
-/// Element-wise operators that feed each other become one node.
+/// Connected element-wise operators become one node.
 ///
 /// A group grows from its last operator backwards: an operator joins when all of its readers belong to the
 /// group already, so a diamond (x * sigmoid(x)) is one group and no way leads out of a group and back into
@@ -304,7 +304,7 @@ void fuse(Rewrite& r, const std::vector<NodeId>& group) {
 }  // namespace
 
 void add_fuse_elementwise(Rules& rules) {
-  rules.push_back(rule("fuse-elementwise", "Element-wise operators that feed each other become one node",
+  rules.push_back(rule("fuse-elementwise", "Connected element-wise operators become one node",
                        RuleSet::chains, node("element-wise operator", may_end_a_group, {}))
                       .when(group_of)
                       .make(fuse)

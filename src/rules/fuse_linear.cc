@@ -46,7 +46,7 @@ Found<Behind> folded(const Match& m, const HostAbove& above, const LinearSteps& 
   for (auto step = steps.rbegin(); step != steps.rend(); ++step)
     does.then(step->kind, {dims, per_channel(numbers_of(g, *step), channels)});
   if (does.rounds())
-    return Verdict::no("what is added and taken away again rounds {}", m.label(n.outputs[0]));
+    return Verdict::no("a number that is added and subtracted again rounds {}", m.label(n.outputs[0]));
   Behind out{above.host, above.moves, steps, {}};
   auto& [weights, factors, bias, input] = out.parts;
   const bool scales = !does.factor.all(1);

@@ -188,7 +188,7 @@ Found<Tensor> left_of_shift(const Match& m, const Before& b, const Linear& does,
   const auto type = m.graph().type(b.steps.back().x).element;
   const auto left = does.shift / does.factor;
   auto out = from_doubles(type, left.dims, left.values);
-  if (!all_finite(out)) return Verdict::no("{}; and what is left of the shift is not finite", why.reason());
+  if (!all_finite(out)) return Verdict::no("{}; and the rest of the shift is not finite", why.reason());
   return out;
 }
 
@@ -237,7 +237,7 @@ Found<Before> found_before(const Match& m) {
                        m.label(b.steps.back().x));
   const auto does = Linear::of(g, b.steps);
   if (does.rounds())
-    return Verdict::no("what is added and taken away again rounds {}", m.label(b.steps.back().x));
+    return Verdict::no("a number that is added and subtracted again rounds {}", m.label(b.steps.back().x));
   if (auto v = all_take(m, *lowest, !does.factor.all(1)); !v) return v;
   if (const auto v = takes_shift(m, way.host); !v && !does.shift.all(0)) {
     auto left = left_of_shift(m, b, does, v);

@@ -26,7 +26,7 @@ std::optional<double> filler(const Graph& g, const Node& pad) {
 Found<Pads> spatial_pads(const Match& m, const Pattern& pad) {
   const auto begin = constant_ints(m.graph(), m.node(pad), 1), end = constant_ints(m.graph(), m.node(pad), 2);
   if (!begin || !end) return Verdict::no("the sizes of {} are not constants", m.label(pad));
-  if (begin->size() < 3) return Verdict::no("{} pads no pictures", m.label(pad));
+  if (begin->size() < 3) return Verdict::no("{} does not pad spatial axes", m.label(pad));
   for (std::size_t i = 0; i < begin->size(); ++i) {
     if ((*begin)[i] < 0 || (*end)[i] < 0) return Verdict::no("{} crops axis {}", m.label(pad), i);
     if (i < 2 && ((*begin)[i] != 0 || (*end)[i] != 0)) return Verdict::no("{} pads axis {}", m.label(pad), i);
@@ -63,7 +63,7 @@ Found<Window> widened(const Match& m, const Pattern& reader, const Window& windo
                       const Shape& picture, std::span<const std::int64_t> kernel) {
   auto w = with_own_pads(window, picture, kernel);
   if (w.auto_pad == AutoPad::same_upper || w.auto_pad == AutoPad::same_lower)
-    return Verdict::no("{} takes its pads from the size of the picture", m.label(reader));
+    return Verdict::no("{} takes its pads from the size of the input", m.label(reader));
   widen(w, pads);
   for (const auto* side : {&w.pads_begin, &w.pads_end})
     for (const auto most : *side)
@@ -117,7 +117,7 @@ Verdict joins_maximum(const Match& m, const Pattern& pool, const Pattern& pictur
 Rule before_convolution() {
   const auto x = any();
   const auto pad = is<Pad>(x).used_once(), conv = is<Convolution>(pad);
-  return rule("fuse-pad-convolution", "Zeros around the pictures become pads of the convolution behind them",
+  return rule("fuse-pad-convolution", "A Pad of zeros becomes the padding of the convolution after it",
               RuleSet::portable, conv)
       .when([=](const Match& m) -> Found<Window> {
         if (filler(m.graph(), m.node(pad)) != 0.0) return Verdict::no("{} does not pad by 0", m.label(pad));
@@ -126,7 +126,8 @@ Rule before_convolution() {
         if (has_input(m.node(conv), 3)) return Verdict::no("{} has a zero point", m.label(conv));
         const auto* w = m.graph().constant(m.node(conv).inputs[1]);
         if (is_float(m.type(x).element) && !(w && all_finite(*w)))
-          return Verdict::no("the weights of {} may not be finite, and 0 times them no 0", m.label(conv));
+          return Verdict::no("the weights of {} may be infinite or NaN: 0 times them is not 0",
+                             m.label(conv));
         const auto& weights = m.graph().type(m.node(conv).inputs[1]).shape;
         Dims kernel;
         if (weights.known() && weights.rank() > 2) {
@@ -148,7 +149,8 @@ Rule before_convolution() {
 Rule before_pooling() {
   const auto x = any();
   const auto pad = is<Pad>(x).used_once(), pool = is<AvgPool, MaxPool>(pad);
-  return rule("fuse-pad-pooling", "Zeros in front of an average, -inf in front of a maximum become its pads",
+  return rule("fuse-pad-pooling",
+              "A Pad of zeros before an average, or of -inf before a maximum, becomes its padding",
               RuleSet::portable, pool)
       .when([=](const Match& m) -> Found<Window> {
         const auto number = filler(m.graph(), m.node(pad));
@@ -156,8 +158,7 @@ Rule before_pooling() {
         const auto* most = m.node(pool).op.as<MaxPool>();
         if (mean && number != 0.0) return Verdict::no("{} does not pad by 0", m.label(pad));
         if (most && number != -INFINITY)
-          return Verdict::no("{} does not pad by -inf, which is what the pads of a maximum are",
-                             m.label(pad));
+          return Verdict::no("{} does not pad by -inf, the padding of a maximum", m.label(pad));
         const auto pads = spatial_pads(m, pad);
         if (!pads) return pads.verdict();
         if (!is_float(m.type(x).element)) return Verdict::no("{} holds integers", m.label(x));

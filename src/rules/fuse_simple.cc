@@ -149,7 +149,8 @@ Rule fuse_into(const std::string& name, const std::string& doc, const Pattern& h
 Rule square() {
   const auto x = node("convolution, matrix product or pooling",
                       [](const Graph&, const Node& n) { return is_host(n); }, {});
-  return rule("fuse-square", "The result of a convolution, matrix product or pooling times itself is Power",
+  return rule("fuse-square",
+              "Turns the result of a convolution, matrix product or pooling times itself into Power",
               RuleSet::runtime, is<Multiply>(x, x))
       .when([=](const Match& m) -> Verdict {
         if (m.graph().readers(m.value(x)) != 2) return Verdict::no("{} is also read by others", m.label(x));

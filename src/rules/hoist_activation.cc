@@ -125,7 +125,7 @@ void add_hoist_activation(Rules& rules) {
                            },
                            {constant_only(), movement});
   rules.push_back(rule("hoist-activation",
-                       "Hoists activations above Reshapes and Transposes, to what has an epilogue",
+                       "Hoists activations above Reshapes and Transposes, to a node with an epilogue",
                        RuleSet::runtime, either({activation, turned}))
                       .when([=](const Match& m) -> Verdict {
                         const auto& from = m.type(movement);

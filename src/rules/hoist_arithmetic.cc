@@ -73,7 +73,7 @@ void add_hoist_arithmetic(Rules& rules) {
   const auto first = node("element-wise operator", works_on_elements, {transpose}),
              second = node("element-wise operator", works_on_elements, {any(), transpose});
   rules.push_back(rule("hoist-arithmetic",
-                       "Hoists arithmetic above the Transpose behind a convolution, to its epilogue",
+                       "Hoists arithmetic above the Transpose after a convolution, into its epilogue",
                        RuleSet::integers, either({first, second}))
                       .when([=](const Match& m) { return above(m, transpose); })
                       .make([=](Rewrite& r, const Above& found) {

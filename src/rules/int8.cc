@@ -83,9 +83,9 @@ Verdict no_levels_near(const Match& m, ValueId v) {
     if (n.op.is<Dequantize>() && between.valid()) {
       const Node& step = g.node(between);
       if (step.op.is<Convert>())
-        return Verdict::no("what '{}' makes of integers is rounded to {} before it is multiplied",
+        return Verdict::no("the numbers that '{}' makes from integers are rounded to {} before the product",
                            g.label(maker), name_of(g.type(step.outputs[0]).element));
-      return Verdict::no("between '{}', which makes numbers of integers, and the product stands '{}' ({})",
+      return Verdict::no("'{1}' ({2}) is between '{0}', which converts integers, and the product",
                          g.label(maker), g.label(between), step.op.name());
     }
     const bool goes_on = n.op.is<Convert>() || chooses_elements(n);

@@ -102,7 +102,7 @@ Found<Parts> parts_of(const Match& m, const Pattern& concat) {
   }
   if (!differ) return std::nullopt;  // integers are joined
   if (out.sources.size() > kMostParts)
-    return Verdict::no("{} parts of different scales, at most {} are multiplied apart", out.sources.size(),
+    return Verdict::no("{} parts of different scales, at most {} are supported", out.sources.size(),
                        kMostParts);
   if (!scaled_elsewhere(g, *stored, product, axes->weights))
     return Verdict::no("its weights have scales by input channel");
@@ -139,7 +139,7 @@ void multiply_parts(Rewrite& r, const Parts& parts) {
 void add_int8_concat(Rules& rules) {
   const auto concat = is<Concat>();
   rules.push_back(rule("int8-parts",
-                       "A product of joined integers of different scales is a sum of products of each",
+                       "Turns a product of concatenated integers of different scales into a sum of products",
                        RuleSet::integers, is<Convolution, MatMul>(concat, any()))
                       .when([=](const Match& m) { return parts_of(m, concat); })
                       .make(multiply_parts)

@@ -239,14 +239,14 @@ void add_int8_levels(Rules& rules) {
                       .make(round_to_integers)
                       .only_with(&RewriteOptions::integers));
   const auto levels = is<FakeQuantize>().used_once();
-  rules.push_back(rule("int8-quantise", "A FakeQuantize to integers and a Convert are a quantise step",
+  rules.push_back(rule("int8-quantise", "Turns a FakeQuantize to integers and a Convert into a quantise step",
                        RuleSet::levels, is<Convert>(levels))
                       .when([=](const Match& m) { return integer_steps(m, levels); })
                       .make([=](Rewrite& r, const Steps& steps) { quantise(r, steps, levels); })
                       .only_with(&RewriteOptions::integers));
   const auto numbers = is<Convert>(), zero = constant_only();
   rules.push_back(
-      rule("int8-zero-point", "Zero points of weights that were whole before a rounding are so again",
+      rule("int8-zero-point", "Restores zero points of weights that rounding has moved off whole numbers",
            RuleSet::levels, is<Subtract>(numbers, zero))
           .when([=](const Match& m) { return whole_zero_points(m, numbers, zero); })
           .make([=](Rewrite& r, const Tensor& whole) {

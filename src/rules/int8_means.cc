@@ -47,10 +47,10 @@ Found<Levels> source(const Match& m) {
   const bool moved = levels->zero_point != 0 || levels->offset != 0;
   if (moved && counts_border(n) &&
       !(picture_is_known(g.type(n.inputs[0]).shape) && picture_is_known(g.type(n.outputs[0]).shape)))
-    return Verdict::no("it counts a border of 0, and the size of the picture is not known");
+    return Verdict::no("it counts a border of 0, and the size of the input is not known");
   if (const auto* op = n.op.as<AvgPool>();
       moved && op && !counts_border(n) && !pooling_windows_have_elements(*op))
-    return Verdict::no("a window may lie outside the picture, where the mean is 0");
+    return Verdict::no("a window may lie outside the input, where the mean is 0");
   return levels;
 }
 

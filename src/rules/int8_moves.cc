@@ -221,7 +221,8 @@ Found<Function> comes_back(const Match& m) {
 }  // namespace
 
 void add_int8_moves(Rules& rules) {
-  rules.push_back(rule("int8-pass-on", "Poolings, Concat, Reshape, Transpose and the like pass integers on",
+  rules.push_back(rule("int8-pass-on",
+                       "Poolings, Concat, Reshape, Transpose and similar operators pass integers on",
                        RuleSet::integers, node("operator that passes elements on", keeps_levels, {}))
                       .when(sources)
                       .make(pass_integers)
@@ -242,7 +243,8 @@ void add_int8_moves(Rules& rules) {
                       .when([=](const Match& m) { return can_be_rounded(m, moved); })
                       .make([=](Rewrite& r) { round_before(r, moved); })
                       .only_with(&RewriteOptions::integers));
-  rules.push_back(rule("int8-same-levels", "Integers that become the same integers again stay as they are",
+  rules.push_back(rule("int8-same-levels",
+                       "Removes conversions of integers to floats and back to the same integers",
                        RuleSet::integers, is<Quantize>(any()).that(rounds))
                       .when(comes_back)
                       .make([](Rewrite& r, const Function& f) {

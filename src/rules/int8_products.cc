@@ -253,7 +253,7 @@ void add_int8_products(Rules& rules) {
                       .make(multiply_integers)
                       .only_with(&RewriteOptions::integers));
   rules.push_back(rule("int8-weights",
-                       "Says which weights of integers become floats, as what they multiply is floats",
+                       "Records which integer weights become floats because their products read floats",
                        RuleSet::as_read, product)
                       .refuse(float_source)
                       .only_with(&RewriteOptions::integers));

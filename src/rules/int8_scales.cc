@@ -240,8 +240,8 @@ Found<Scaled> factor_goes_up(const Match& m, const Pattern& x, const Pattern& fa
 Rule shift() {
   const auto below = constant_only(), above = constant_only(), sums = any();
   const auto inner = is<Add>(sums, below).any_order().used_once();
-  return rule("int8-shift", "Two numbers that are added to sums of integers are added at once",
-              RuleSet::integers, is<Add>(inner, above).any_order())
+  return rule("int8-shift", "Merges two numbers that are added to sums of integers", RuleSet::integers,
+              is<Add>(inner, above).any_order())
       .when([=](const Match& m) -> Verdict {
         const Graph& g = m.graph();
         const auto maker = g.producer(m.value(sums));
@@ -284,7 +284,7 @@ bool follows_sums(const Graph& g, ValueId v) {
 Rule offset() {
   const auto sums = any(), levels = is<Dequantize>(), number = constant_only();
   const auto beside = is<Add>(levels, number).any_order().used_once();
-  return rule("int8-offset", "What lies between 0 and the levels that are added goes to the sums of integers",
+  return rule("int8-offset", "Moves the zero point of an added tensor to the sums of integers",
               RuleSet::integers, is<Add>(sums, beside).any_order())
       .when([=](const Match& m) -> Verdict {
         const Graph& g = m.graph();
@@ -307,7 +307,7 @@ Rule offset() {
 }  // namespace
 
 void add_int8_scales(Rules& rules) {
-  rules.push_back(rule("int8-scale", "The scale of a Quantize goes into those of the sums before it",
+  rules.push_back(rule("int8-scale", "Multiplies the scale of a Quantize into those of the sums before it",
                        RuleSet::integers, is<Quantize>(any()))
                       .when(scale_goes_up)
                       .make([](Rewrite& r, const Scaled& found) {
@@ -321,7 +321,7 @@ void add_int8_scales(Rules& rules) {
                       .only_with(&RewriteOptions::integers)
                       .when_others_are_done());
   const auto x = any(), factor = constant_only();
-  rules.push_back(rule("int8-factor", "A factor goes into the scales of the sums before it",
+  rules.push_back(rule("int8-factor", "Multiplies a factor into the scales of the sums before it",
                        RuleSet::integers, is<Multiply>(x, factor).any_order())
                       .when([=](const Match& m) { return factor_goes_up(m, x, factor); })
                       .make([](Rewrite& r, const Scaled& found) { r.replace(raised(r, found)); })

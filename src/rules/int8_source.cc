@@ -52,7 +52,7 @@ Found<Source> source_of(const Match& m, const Node& product) {
   if (out.offset != 0 && pads(product)) {
     const auto &x = g.type(product.inputs[0]).shape, &y = g.type(product.outputs[0]).shape;
     if (!known_from(1, x) || !known_from(1, y))
-      return Verdict::no("0 is no level of {}, and the size of the picture that it pads is not known",
+      return Verdict::no("0 is no level of {}, and the size of the input that it pads is not known",
                          m.label(product.inputs[0]));
   }
   return out;

@@ -86,13 +86,13 @@ void read_integers(Rewrite& r) {
 }  // namespace
 
 void add_int8_values(Rules& rules) {
-  rules.push_back(rule("int8-store", "Who rounds to integers of 8 bits stores these", RuleSet::precision,
+  rules.push_back(rule("int8-store", "Nodes that round to 8-bit integers store them", RuleSet::precision,
                        node("node with an epilogue", ends_in_numbers, {}))
                       .when(all_can_read)
                       .make(store_integers)
                       .only_with(&RewriteOptions::integers));
   rules.push_back(
-      rule("int8-read", "Epilogues and element-wise operators make numbers of integers themselves",
+      rule("int8-read", "Epilogues and element-wise operators read integers and convert them themselves",
            RuleSet::precision,
            node("node with an epilogue",
                 [](const Graph& g, const Node& n) { return dequantized_input(g, n) != SIZE_MAX; }, {}))

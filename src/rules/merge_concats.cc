@@ -116,15 +116,15 @@ Found<NodeId> undone_split(const Match& m) {
 }  // namespace
 
 void add_merge_concats(Rules& rules) {
-  rules.push_back(rule("merge-concats", "Joins at once what Concats of one axis join one after the other",
-                       RuleSet::normalize, node("Concat of Concats", joins_joined, {}))
+  rules.push_back(rule("merge-concats", "Joins consecutive Concats along one axis", RuleSet::normalize,
+                       node("Concat of Concats", joins_joined, {}))
                       .when(all_inputs)
                       .make([](Rewrite& r, const Joined& found) {
                         for (const auto id : found.inner) r.absorb(id);
                         r.replace(r.add(Op(r.match().root_node().op), found.inputs));
                       })
                       .in_later_sets_too());
-  rules.push_back(rule("remove-split-concat", "Removes a Concat of all that a Split cut, in its order",
+  rules.push_back(rule("remove-split-concat", "Removes a Concat of all results of a Split, in their order",
                        RuleSet::normalize, node("Concat of parts", joins_parts, {}))
                       .when(undone_split)
                       .make([](Rewrite& r, NodeId split) {

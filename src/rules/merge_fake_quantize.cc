@@ -49,7 +49,7 @@ Rule remove_clamp() {
   const auto cut = is<Relu, Clamp>(any()).used_once();
   const auto fq = fake_quantize(cut);
   return rule("remove-clamp-before-fakequantize",
-              "A FakeQuantize needs no Clamp or Relu that cuts less than it", RuleSet::portable, fq)
+              "Removes a Clamp or Relu before a FakeQuantize that clips more", RuleSet::portable, fq)
       .when([=](const Match& m) -> Verdict {
         Ranges ranges;
         if (auto v = read_ranges(m, fq, ranges); !v) return v;
@@ -92,7 +92,8 @@ Rule fold_scale_before() {
         if (std::isnan(f)) return Verdict::no("{} holds more than one number", m.label(s));
         if (f < 0) return Verdict::no("a factor of {} turns the levels round, and ties with them", f);
         if (!power_of_two(f))
-          return Verdict::no("{} is no power of two: what lies halfway between two levels would move", f);
+          return Verdict::no(
+              "{} is not a power of two: numbers halfway between two levels would be rounded differently", f);
         for (const auto& end : {ranges.values[0], ranges.values[1]})
           for (double v : end)
             if (!is_normal(v) || !is_normal(v / f))
@@ -165,7 +166,7 @@ bool equal_constants(const Graph& g, ValueId a, ValueId b) {
 /// The same step twice: what it gives are its own levels.
 Rule merge_equal() {
   const auto inner = fake_quantize(any()), outer = fake_quantize(inner);
-  return rule("merge-fakequantize", "A FakeQuantize of what it has given already changes nothing",
+  return rule("merge-fakequantize", "Removes a FakeQuantize of values that have its levels already",
               RuleSet::portable, outer)
       .when([=](const Match& m) -> Verdict {
         const auto &a = m.node(inner).inputs, &b = m.node(outer).inputs;

@@ -63,7 +63,7 @@ Found<Merged> merged(const Match& m) {
   if (is_short(steps)) return std::nullopt;
   const auto does = Linear::of(g, steps);
   if (does.rounds())
-    return Verdict::no("what is added and taken away again rounds {}", m.label(steps.back().x));
+    return Verdict::no("a number that is added and subtracted again rounds {}", m.label(steps.back().x));
   const auto y = g.node(m.root()).outputs[0];
   const auto type = g.type(y).element;
   auto factor = rounded(does.factor, type, "a factor"), shift = rounded(does.shift, type, "a shift");
@@ -105,7 +105,8 @@ void make(Rewrite& r, const Merged& run) {
 }  // namespace
 
 void add_merge_linear(Rules& rules) {
-  rules.push_back(rule("merge-linear", "Makes one Multiply and one Add of a run of arithmetic with constants",
+  rules.push_back(rule("merge-linear",
+                       "Merges a chain of arithmetic with constants into one Multiply and one Add",
                        RuleSet::portable, linear_steps())
                       .when(merged)
                       .make(make)

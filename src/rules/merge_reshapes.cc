@@ -139,8 +139,9 @@ void add_merge_reshapes(Rules& rules) {
 
   const auto z = any();
   const auto transpose = is<Transpose>(z).that(moves_no_element);
-  rules.push_back(rule("transpose-to-reshape", "Makes a Transpose that only moves sizes of 1 a Reshape",
-                       RuleSet::normalize, transpose)
+  rules.push_back(rule("transpose-to-reshape",
+                       "Turns a Transpose that only moves axes of size 1 into a Reshape", RuleSet::normalize,
+                       transpose)
                       .when(pattern_of_result)
                       .make([=](Rewrite& r, const Tensor& pattern) {
                         r.replace(r.add(Reshape{}, {r.match().value(z), r.constant(pattern)}));

@@ -92,9 +92,10 @@ bool moves_stored(const Graph& g, const Node& n) {
 
 void add_move_stored_weights(Rules& rules) {
   rules.push_back(
-      rule("move-stored-weights",
-           "Transposes and reshapes weights of few bits themselves, not what is made of them, in files",
-           RuleSet::portable, is<Transpose, Reshape, Unsqueeze, Squeeze>().that(moves_stored))
+      rule(
+          "move-stored-weights",
+          "Transposes and reshapes stored weights of few bits instead of the floats made from them, in files",
+          RuleSet::portable, is<Transpose, Reshape, Unsqueeze, Squeeze>().that(moves_stored))
           .when(moved)
           .make(make_moved));
 }

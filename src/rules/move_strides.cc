@@ -136,7 +136,7 @@ class Mover {
 
 void add_move_strides(Rules& rules) {
   rules.push_back(rule("move-strides",
-                       "Moves strides of 1x1 convolutions up to the convolutions that then compute less",
+                       "Moves strides of 1x1 convolutions to earlier convolutions, which then compute less",
                        RuleSet::portable, node("1x1 convolution with strides", is_strided_point, {any()}))
                       .when([](const Match& m) { return subsampled_above(m, m.root()); })
                       .make([](Rewrite& r, const Subsampled& all) { Mover(r, all).move(); }));

@@ -110,7 +110,8 @@ Rule recognise() {
   const auto quantized = words.quantized, weights = constant();
   const auto conv = is<Convolution>(quantized, weights);
   return rule("recognise-binary-convolution",
-              "Makes a convolution of two levels by weights of two signs a BinaryConvolution",
+              "Turns a convolution of inputs with two levels by weights with two signs into a "
+              "BinaryConvolution",
               RuleSet::integers, conv)
       .when([=](const Match& m) { return counted(m, words, conv, weights); })
       .make([=](Rewrite& r, const Counted& found) {
@@ -161,7 +162,8 @@ Rule ask_for_signs() {
   const auto quantized = words.quantized.used_once(), weights = constant();
   const auto conv = is<BinaryConvolution>(quantized, weights);
   return rule("binarise-by-sign",
-              "A FakeQuantize with two levels before a BinaryConvolution is a subtraction, or nothing",
+              "Turns a FakeQuantize with two levels before a BinaryConvolution into a subtraction, or "
+              "removes it",
               RuleSet::integers, conv)
       .when([=](const Match& m) -> Found<std::vector<Question>> {
         if (epilogue(m.node(conv))) return Verdict::no("{} has an epilogue already", m.label(conv));

@@ -106,7 +106,7 @@ void make_dequantize(Rewrite& r, const Parameters& parameters) {
 
 void add_recognise_dequantize(Rules& rules) {
   rules.push_back(rule("recognise-dequantize",
-                       "Convert, Subtract and Multiply of rounded integers are a Dequantize",
+                       "Turns Convert, Subtract and Multiply of rounded integers into a Dequantize",
                        RuleSet::normalize, is<Multiply>())
                       .when(recognised)
                       .make(make_dequantize));

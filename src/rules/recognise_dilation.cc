@@ -174,7 +174,8 @@ ValueId make_dilated(Rewrite& r, const Blocks& b) {
 void add_recognise_dilation(Rules& rules) {
   const auto space = is<SpaceToBatch>(any());
   const auto links = chain(node("operator", is_between, {}), space);
-  rules.push_back(rule("recognise-dilation", "A convolution of blocks of space as one with dilations",
+  rules.push_back(rule("recognise-dilation",
+                       "A convolution between SpaceToBatch and BatchToSpace is a convolution with dilations",
                        RuleSet::portable, is<BatchToSpace>(links))
                       .when([=](const Match& m) { return blocks_of(m, links, space); })
                       .make([](Rewrite& r, const Blocks& b) { r.replace(make_dilated(r, b)); }));

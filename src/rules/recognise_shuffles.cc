@@ -115,11 +115,14 @@ Rule shuffle_rule(const std::string& name, const std::string& doc, Recognise rec
 
 void add_recognise_shuffles(Rules& rules) {
   rules.push_back(shuffle_rule("recognise-channel-shuffle",
-                               "An axis cut in groups, turned and joined: ShuffleChannels", shuffle_of));
+                               "An axis split into groups, transposed and joined: ShuffleChannels",
+                               shuffle_of));
   rules.push_back(shuffle_rule("recognise-depth-to-space",
-                               "Blocks of channels moved into pictures: DepthToSpace", depth_to_space_of));
+                               "Blocks of channels moved into spatial axes: DepthToSpace",
+                               depth_to_space_of));
   rules.push_back(shuffle_rule("recognise-space-to-depth",
-                               "Blocks of pictures moved into channels: SpaceToDepth", space_to_depth_of));
+                               "Blocks of spatial axes moved into channels: SpaceToDepth",
+                               space_to_depth_of));
 }
 
 }  // namespace lamina

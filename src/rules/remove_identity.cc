@@ -160,8 +160,8 @@ Found<ValueId> same_value(const Match& m) {
 }  // namespace
 
 void add_remove_identity(Rules& rules) {
-  rules.push_back(rule("remove-identity", "Removes what changes neither values nor type nor shape",
-                       RuleSet::normalize, node("operator that changes nothing", may_change_nothing, {}))
+  rules.push_back(rule("remove-identity", "Removes operators that change neither values nor type nor shape",
+                       RuleSet::normalize, node("operator without effect", may_change_nothing, {}))
                       .when(same_value)
                       .make([](Rewrite& r, ValueId same) {
                         r.note("changes nothing");

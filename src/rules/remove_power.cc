@@ -27,7 +27,7 @@ void add_remove_power(Rules& rules) {
           }));
 
   rules.push_back(rule("decompose-power",
-                       "Makes PowerStatic a Multiply, an Add and a Power, as far as needed",
+                       "Turns PowerStatic into a Multiply, an Add and a Power, as far as needed",
                        RuleSet::normalize, busy)
                       .make([=](Rewrite& r) {
                         const Match& m = r.match();

@@ -13,7 +13,7 @@ void add_remove_unused(Rules& rules) {
                                                             [&](ValueId v) { return g.readers(v) == 0; });
            },
            {});
-  rules.push_back(rule("remove-unused", "Removes what no output depends on", RuleSet::normalize, root)
+  rules.push_back(rule("remove-unused", "Removes nodes on which no output depends", RuleSet::normalize, root)
                       .make([](Rewrite& r) {
                         r.note("unused: no output depends on it");
                         r.remove();

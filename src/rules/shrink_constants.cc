@@ -80,7 +80,8 @@ Tensor without_repeats(Tensor t) {
 
 void add_shrink_constants(Rules& rules) {
   rules.push_back(
-      rule("shrink-constants", "Keeps once what a constant operand repeats along an axis", RuleSet::portable,
+      rule("shrink-constants", "Stores once the values that a constant operand repeats along an axis",
+           RuleSet::portable,
            with_trait(Trait::binary_elementwise | Trait::nary_elementwise, "element-wise operator", {}))
           .when(find)
           .make([](Rewrite& r, const Repeated& found) {

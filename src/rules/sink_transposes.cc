@@ -119,7 +119,7 @@ struct Balance {
     const bool more_reshapes = reshaped_operands > 0 || after.reshapes > operands.reshapes + readers.reshapes;
     if (after.moved > before || (!fewer_or_down && more_reshapes))
       return Verdict::no("more would be transposed");
-    return leads_on ? Verdict::yes() : Verdict::no("nothing behind it transposes back");
+    return leads_on ? Verdict::yes() : Verdict::no("no later operator transposes back");
   }
 };
 
@@ -161,7 +161,7 @@ Balance balance(const Graph& g, NodeId id, const Permuted& made, const Ints& ord
 void add_sink(Rules& rules) {
   const auto root = node("operator behind a Transpose", reads_transpose, {});
   rules.push_back(
-      rule("sink-transposes", "Transposes results instead of operands, towards what undoes that",
+      rule("sink-transposes", "Transposes results instead of operands, towards a Transpose that cancels it",
            RuleSet::portable, root)
           .when([](const Match& m) -> Found<Sunk> {
             const Graph& g = m.graph();
@@ -256,7 +256,7 @@ void add_hoist(Rules& rules) {
 void add_shape_of(Rules& rules) {
   const auto x = any();
   const auto transpose = is<Transpose>(x), root = is<ShapeOf>(transpose);
-  rules.push_back(rule("shape-before-transpose", "Permutes sizes instead of asking for those of a Transpose",
+  rules.push_back(rule("shape-before-transpose", "Permutes sizes instead of reading those of a Transpose",
                        RuleSet::portable, root)
                       .when([=](const Match& m) -> Found<Ints> {
                         const auto order = transpose_order(m.graph(), m.node(transpose));

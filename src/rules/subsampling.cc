@@ -189,7 +189,7 @@ void Search::settle() {
     if (why.empty() && found_.size() >= kMostValues)
       for (const auto& use : g_.value(v).uses)
         if (leads_on(v, use) && !seen_.contains(g_.node(use.node).outputs[0]))
-          why = fmt::format("more than {} values hang together there", kMostValues);
+          why = fmt::format("more than {} values are connected there", kMostValues);
     if (!why.empty()) compute_in_full(v, std::string(why));
   }
 }
@@ -299,7 +299,7 @@ double Search::gain_above(ValueId v) {
 std::string Search::gains_nothing(ValueId v) const {
   const auto label = match_.label(v);
   if (own_gains_.empty()) return fmt::format("nothing above {} computes less for it", label);
-  return fmt::format("what is saved above {} is less than poolings cost", label);
+  return fmt::format("the savings above {} are less than the cost of poolings", label);
 }
 
 /// Where one pooling costs less than all that is above it, the value is computed in full.
@@ -382,7 +382,7 @@ Found<Subsampled> subsampled_above(const Match& m, NodeId point) {
   if (m.is_exempt(point)) return Verdict::no("'{}' is exempt", m.graph().label(point));
   const auto& shape = m.graph().type(n.inputs[0]).shape;
   const auto* w = strided_window(m.graph(), n);
-  if (has_pads(*w)) return Verdict::no("it pads its picture");
+  if (has_pads(*w)) return Verdict::no("it pads its input");
   if (!shape.ranked() || shape.rank() != w->strides.size() + 2)
     return Verdict::no("the rank of {} is not known", m.label(n.inputs[0]));
   bool small = true;

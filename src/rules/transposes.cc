@@ -158,7 +158,7 @@ Found<Permuted> permuted_where(const Match& m, NodeId id, const Ints& order, std
   const Node& n = m.graph().node(id);
   auto [verdict, made] = permuted_operands(m.graph(), n, order);
   if (!verdict)
-    return Verdict::no("'{}' cannot be told without it: {}", m.graph().label(id), verdict.reason());
+    return Verdict::no("'{}' cannot be computed without it: {}", m.graph().label(id), verdict.reason());
   for (std::size_t i = first; i < n.inputs.size(); ++i)
     if (auto v = fits(n, i, made.inputs[i]); !v) return v;
   return std::move(made);

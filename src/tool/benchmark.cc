@@ -144,10 +144,8 @@ void check_words(const BenchmarkOptions& o) {
   if (o.pc || o.top > 0 || !o.runtime_graph.empty() || !o.trace.empty() || !o.common.json.empty() ||
       o.requests > 0 || !o.api.empty() || !o.report_type.empty() || !o.pcsort.empty())
     throw UsageError(
-        "--interactive: goes without --pc, --top, --runtime-graph, --trace, --json, --requests, --api and "
-        "reports: "
-        "lines on "
-        "standard input say what to do");
+        "--interactive: cannot be combined with --pc, --top, --runtime-graph, --trace, --json, --requests, "
+        "--api and reports: standard input has the commands");
 }
 
 /// What is found now is not found after the measurement. Pipes and devices are not touched.
@@ -296,7 +294,7 @@ int run_benchmark(BenchmarkOptions& o, const Given& given) {
                            .traces = o.trace.empty() ? nullptr : &traces});
   }
   if (interrupted())
-    tell(fmt::format("lamina: interrupted: this is what {} run{} gave", r.latencies.ms.size(),
+    tell(fmt::format("lamina: interrupted: these are the results of {} run{}", r.latencies.ms.size(),
                      r.latencies.ms.size() == 1 ? "" : "s"));
   tell_outcome(r, profile, traces, begin, steps);
   return interrupted() ? 128 + interrupted() : 0;
@@ -306,17 +304,20 @@ void add_report_options(OptionSet& options, BenchmarkOptions& o) {
   options.choice("--report-type", o.report_type,
                  {"no_counters", "average_counters", "detailed_counters", "sort_detailed_counters"}, "TYPE",
                  "Write benchmark_report.csv, with times of layers: average_counters, detailed_counters");
-  options.text("--report-folder", o.report_folder, "FOLDER", "Where reports go (.)");
-  options.flag("--json-stats", o.json_stats, "Reports as JSON");
+  options.text("--report-folder", o.report_folder, "FOLDER", "Folder for reports (.)");
+  options.flag("--json-stats", o.json_stats, "Write reports as JSON");
   options.choice(
       "--pcsort", o.pcsort, {"sort", "no_sort", "simple_sort"}, "ORDER",
       "Write benchmark_sorted_report.csv: slowest first, in the model's order, or executed ones only");
-  options.flag("--pcseq", o.pcseq, "Latencies of each data shape");
-  options.number("--percentile", o.percentile, 1, 100, "P", "Of latencies, beside or in place of the median");
+  options.flag("--pcseq", o.pcseq, "Print latencies for each data shape");
+  options.number(
+      "--percentile", o.percentile, 1, 100, "P",
+      "Also report this percentile of the latencies; in benchmark_app's output instead of the median");
   options.text("--trace", o.trace, "FILE.json",
                "Write when each inference and each step of it ran, for Perfetto and chrome://tracing");
-  options.text("--runtime-graph", o.runtime_graph, "FILE.xml",
-               "Write what ran, with kernels and times, as an OpenVINO runtime graph that Netron opens");
+  options.text(
+      "--runtime-graph", o.runtime_graph, "FILE.xml",
+      "Write the steps that ran, with kernels and times, as an OpenVINO runtime graph, which Netron opens");
   options.text("--dump-config", o.dump_config, "FILE.json", "Write the settings that were given");
   options.text("--load-config", o.load_config, "FILE.json",
                "Settings: {\"CPU\": {\"NUM_STREAMS\": \"3\"}}; the command line wins");
@@ -324,29 +325,30 @@ void add_report_options(OptionSet& options, BenchmarkOptions& o) {
 
 void add_traffic_options(OptionSet& options, BenchmarkOptions& o) {
   options.choice("--api", o.api, {"sync", "async"}, "API", "sync: one request at a time");
-  options.number(
-      "--requests", o.requests, 1, 1024, "N",
-      "Requests in flight; latencies count from when a request is ready to run (default: what streams want)");
-  options.text(
-      "--streams", o.streams, "N",
-      "Requests that run at once, each on its share of the threads: a number, AUTO or NUMA; 0: no threads of "
-      "lamina's own");
+  options.number("--requests", o.requests, 1, 1024, "N",
+                 "Requests in flight; a latency begins when its request is started (default: the best number "
+                 "for the streams)");
+  options.text("--streams", o.streams, "N",
+               "Number of streams: requests that run at the same time, each on its share of the threads; a "
+               "number, AUTO or NUMA; 0: no threads of lamina's own");
   options.number("--batch", o.inputs.batch, 1, 65536, "N",
                  "Batch size: of all inputs whose first dimension, or N of --layout, is free");
   options.list("--data-shape", o.data_shape, "NAME[...][...]",
                "Shapes of data where the model or --shape leaves sizes open; several run in turn");
-  options.number("--max-rate", o.most_frames, 0.0, 1e9, "FPS", "At most that many frames per second");
+  options.number("--max-rate", o.most_frames, 0.0, 1e9, "FPS", "Limit the rate to so many frames per second");
   options.choice("--inference-only", o.inference_only, {"true", "false"}, "BOOL",
-                 "false: inputs are copied in for each inference");
+                 "false: inputs are copied into the request for each inference");
   options.flag("--no-warmup", o.no_warmup, "Measure the first inference, too");
   options.flag("--from-file", o.from_file, "Count reading as a part of compiling");
   options.list("--mean-values", o.mean_values, "[V,V,V]",
-               "Subtracted from inputs by channel, in the model: also NAME[V,V,V],...");
-  options.list("--scale-values", o.scale_values, "[V,V,V]", "What is left is divided by it, likewise");
+               "Subtracted from inputs by channel, as a layer of the model; also NAME[V,V,V],...");
+  options.list("--scale-values", o.scale_values, "[V,V,V]",
+               "Inputs minus the means are divided by them, likewise");
   options.list("--types", o.types, "ip=T, op=T, iop=NAME:T,...", "Element types of inputs and outputs")
       .hidden();
-  options.list("--image-info", o.image_info, "NAME", "Filled with the size of the pictures").hidden();
-  options.list("--made-up", o.made_up, "NAME", "Input with made up values").hidden();
+  options.list("--image-info", o.image_info, "NAME", "Input that is filled with the size of the images")
+      .hidden();
+  options.list("--made-up", o.made_up, "NAME", "Input that gets random values").hidden();
   options.list("--written", o.written, "OPTION", "").hidden();
   options.list("--idle", o.idle, "SENTENCE", "").hidden();
   options.flag("--as-benchmark-app", o.app, "").hidden();
@@ -372,15 +374,16 @@ Verb setup_benchmark(OptionSet& options) {
   add_input_options(options, o->inputs);
   options.choice("--hint", o->hint,
                  {"latency", "throughput", "tput", "cumulative_throughput", "ctput", "none"}, "HINT",
-                 "latency: one stream per node; throughput: as many as promise most (default: one stream)");
+                 "latency: one stream per node; throughput: the number with the highest predicted throughput "
+                 "(default: one stream)");
   const auto seconds = options.number("--seconds", o->seconds, 0.0, 86400.0, "S", "How long to measure (3)");
   const auto iterations = options.number(
       "--iterations", o->iterations, 0L, 100000000L, "N",
       "How many inferences to measure; with --seconds: until both are reached; 0: compile only");
   add_traffic_options(options, *o);
-  options.flag("--pc", o->pc, "Layer by layer (also -pc)");
-  options.number("--top", o->top, 1, 1000000, "K", "Only the slowest layers; goes with --pc");
-  const auto interactive = options.flag("--interactive", o->interactive, "Obey lines on standard input");
+  options.flag("--pc", o->pc, "Print the time of each layer (also -pc)");
+  options.number("--top", o->top, 1, 1000000, "K", "With --pc: print the slowest layers only");
+  const auto interactive = options.flag("--interactive", o->interactive, "Read commands from standard input");
   interactive.excludes(seconds);
   interactive.excludes(iterations);
   add_report_options(options, *o);

@@ -63,10 +63,7 @@ const std::vector<Row>& rows() {
       {{"shape"}, M::renamed, "--shape", ""},
       {{"data_shape"}, M::renamed, "--data-shape", ""},
       {{"layout"}, M::renamed, "--layout", ""},
-      {{"ip", "input_precision"},
-       M::types,
-       "--types",
-       "Element type of inputs, where it is not to be the model's"},
+      {{"ip", "input_precision"}, M::types, "--types", "Element type of inputs, if not the model's"},
       {{"op", "output_precision"}, M::types, "--types", "Element type of outputs, likewise"},
       {{"iop", "input_output_precision"}, M::types, "--types", "Both by name: \"x:f16, y:f32\""},
       {{"mean_values", "imean"}, M::renamed, "--mean-values", ""},
@@ -88,8 +85,8 @@ const std::vector<Row>& rows() {
       {{"load_config"}, M::renamed, "--load-config", ""},
       {{"c", "path_to_cldnn_config"}, M::idle, "it is for GPUs", ""},
       {{"use_device_mem"}, M::idle_flag, "it is for GPUs", ""},
-      {{"stream_output"}, M::idle_flag, "the output goes by lines", ""},
-      {{"progress"}, M::idle_flag, "terminals show progress anyway", ""},
+      {{"stream_output"}, M::idle_flag, "the output is written line by line", ""},
+      {{"progress"}, M::idle_flag, "progress is always shown on terminals", ""},
       {{"qb", "quantization_bits"}, M::idle, "it is for GNA devices", ""},
   };
   return table;
@@ -359,7 +356,7 @@ class Translation {
         words().push_back(
             fmt::format("--idle={}: \"{}\" has no effect: it is not for the CPU", typed_, part));
     }
-    if (own.empty()) throw UsageError(fmt::format("{} {}: says nothing of the CPU", typed_, text));
+    if (own.empty()) throw UsageError(fmt::format("{} {}: has no entry for the CPU", typed_, text));
     return own;
   }
 

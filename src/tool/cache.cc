@@ -86,11 +86,13 @@ int prune(const CacheOptions& o) {
 Verb setup_cache(OptionSet& options) {
   auto o = std::make_shared<CacheOptions>();
   options
-      .choice("action", o->action, {"list", "verify", "prune"}, "ACTION",
-              "list: what is there; verify: is any of it damaged; prune: remove what was used longest ago")
+      .choice(
+          "action", o->action, {"list", "verify", "prune"}, "ACTION",
+          "list: show all entries; verify: check them for damage; prune: remove the least recently used ones")
       .required();
   options.text("folder", o->folder, "DIR", "The folder").required();
-  options.number<std::size_t>("--keep", o->keep, 0, 1048576, "MIB", "prune: how much may stay (4096)");
+  options.number<std::size_t>("--keep", o->keep, 0, 1048576, "MIB",
+                              "prune: MiB that the folder may keep (4096)");
   options.flag("--quiet", o->common.quiet, "Print nothing");
   add_json(options, o->common);
   return [o] {

@@ -127,12 +127,13 @@ void add_model(OptionSet& options, Common& c, bool required) {
   if (required) OptionHandle(model).required();
   options.text(
       "--weights", c.weights, "FILE",
-      "The model's other file where it has another name: an IR's .bin, a Caffe network's .caffemodel");
-  options.list(
-      "--settable", c.settable, "NAME[,NAME]",
-      "Inputs with a value in the model (ONNX initialisers) that can be set; else they are constants", ',');
+      "The model's second file, if it has another name: an IR's .bin, a Caffe network's .caffemodel");
+  options.list("--settable", c.settable, "NAME[,NAME]",
+               "Inputs with a value in the model (ONNX initialisers) that can be set; all others of the kind "
+               "are constants",
+               ',');
   options.list("--limit", c.limit, "KEY=VALUE[,KEY=VALUE]",
-               "Bounds for models of strangers: memory=2G, elements, nodes, outputs, loop-iterations, "
+               "Limits for untrusted models: memory=2G, elements, nodes, outputs, loop-iterations, "
                "compile-seconds, run-seconds, allowed-operators, denied-operators, external-files=none");
   add_extensions(options, c);
 }
@@ -148,15 +149,17 @@ void add_shape(OptionSet& options, Common& c) {
 void add_compile_options(OptionSet& options, Common& c) {
   options.list("--set", c.set, "KEY=VALUE", "Configuration KEY=VALUE");
   options.number("--threads", c.threads, 0, 1024, "N",
-                 "Threads of all streams together; 0: what the machine allows");
+                 "Number of threads of all streams together; 0: as many as the machine allows");
   options.choice("--precision", c.precision, {"model", "f32", "bf16", "int8"}, "P",
                  "model, f32 or bf16 (int8: as model)");
   options.list("--disable", c.disable, "RULE[,RULE]", "Optimisations to leave out, or all", ',');
   options.list("--exempt", c.exempt, "NAME_OR_REGEX[,...]",
                "Nodes that no optimisation touches: names, or expressions for the whole name", ',');
   options.list("--force", c.force, "NODE=LABEL[,OPERATOR=LABEL]",
-               "Kernels that are wanted, whatever is estimated: labels as explain shows them", ',');
-  options.flag("--tune", c.tune, "Choose among near kernels, and streams (AUTO), by measuring; remembered");
+               "Kernels to use, whatever the estimates say: labels as explain shows them", ',');
+  options.flag("--tune", c.tune,
+               "Choose among kernels with similar estimates, and numbers of streams (AUTO), by measuring; "
+               "the result is remembered");
   add_shape(options, c);
   options.choice("--max-isa", c.max_isa, isa_limits(), "ISA", "sse41, avx2, avx512 or native");
   options.choice("--log-level", c.log_level, {"error", "warning", "info", "debug"}, "LEVEL",

@@ -38,7 +38,7 @@ int run(const Common& c, const std::string& output) {
     if (std::error_code ignored; std::filesystem::equivalent(part.file->path(), output, ignored))
       throw UsageError(fmt::format("-o {}: is the model itself", output));
   const bool open = asks_for_open_sizes(c, model);
-  if (open && c.tune) throw UsageError("--tune: measures, so --shape must give numbers for all sizes");
+  if (open && c.tune) throw UsageError("--tune measures, so --shape must give numbers for all sizes");
   const auto shapes = open ? std::vector<Dims>() : shapes_to_plan(c, model);
   if (c.tune) {
     std::vector<std::string> notes;
@@ -54,7 +54,7 @@ int run(const Common& c, const std::string& output) {
   const auto plans = Inside::of(compiled).program()->cache()->plans();
   c.say("{}: {}, for {}; {}", output, human_bytes(error ? 0 : static_cast<double>(bytes)),
         name_of(effective_isa()),
-        open ? "planned for no sizes of inputs: the first run with each makes a plan"
+        open ? "not planned for any input sizes: the first run with each size makes a plan"
              : fmt::format("planned for {}", inputs_text(model.inputs(), shapes)));
   write_json(c, {{"model", c.model},
                  {"output", output},

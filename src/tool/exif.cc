@@ -57,7 +57,7 @@ Image turned_upright(Image image, int orientation) {
           static_cast<std::size_t>(y) * static_cast<std::size_t>(out.width) + static_cast<std::size_t>(x);
       for (std::size_t c = 0; c < 3; ++c) out.rgb[to * 3 + c] = image.rgb[from * 3 + c];
     }
-  out.notes.push_back("turned upright as its EXIF data says");
+  out.notes.push_back("rotated as its EXIF data says");
   return out;
 }
 

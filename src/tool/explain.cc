@@ -205,7 +205,7 @@ void print_machine(const Common& c, const Machine& m, int threads) {
         m.name.empty() ? "a machine without a name" : m.name, name_of(m.isa()), threads,
         threads == 1 ? "" : "s", m.l1 >> 10, m.l2 >> 10, static_cast<double>(m.l3) / (1 << 20));
   if (m.library > onednn_isa())
-    c.say("oneDNN cannot be asked for {} here: what it has for {} stands for that", name_of(m.library),
+    c.say("oneDNN cannot be asked for {} here: its kernels for {} are shown instead", name_of(m.library),
           name_of(onednn_isa()));
 }
 
@@ -264,7 +264,7 @@ void print_library_rules(const Common& c, const Session& s, const Findings& all)
 void print_table(const Common& c, const Session& s, const Findings& all) {
   c.say("{} {} {} {} {} {}", padded("layer", 36), padded("type", 20),
         all.timed() ? fmt::format("{:>9} {:>6}", "us", "share") : fmt::format("{:>9} {:>6}", "estim. us", ""),
-        padded("kernel, or what became of it", 34), padded("layout", 24), "precision");
+        padded("kernel, or why none runs", 34), padded("layout", 24), "precision");
   for (const auto& f : all.fates)
     if (f.kind != Fate::Kind::constant) print_row(c, all, f);
   print_totals(c, all);
@@ -392,7 +392,7 @@ Verb setup_explain(OptionSet& options) {
       .excludes(no_run)
       .excludes(machine);
   options.text("--report", o->report, "FILE.html",
-               "Write a page with what was rewritten, a picture of each rewrite before and after");
+               "Write a page about the rewriting, with a drawing of each rewrite before and after");
   add_compile_options(options, o->common);
   add_json(options, o->common);
   return [o] { return run(*o); };

@@ -36,7 +36,7 @@ void print_choice(const Common& c, const Choice& choice) {
   if (us > 0) c.say("    made of     {}", made_of(choice.cost, true));
   if (!choice.wish.empty()) c.say("    wanted      {}", choice.wish);
   for (const auto& lost : choice.lost)
-    c.say("    lost        {}: {:.3g} us{}{}{}", to_string(lost), lost.cost.us(),
+    c.say("    not chosen  {}: {:.3g} us{}{}{}", to_string(lost), lost.cost.us(),
           us > 0 ? fmt::format(" ({:.2f} times)", lost.cost.us() / us) : "",
           lost.cost.parts().empty() ? "" : ": ", made_of(lost.cost, false));
   for (const auto& r : choice.refusals) c.say("    refused     {}: {}", r.kernel, r.reason);
@@ -73,7 +73,7 @@ void print_detail(const Common& c, const Session& s, const Findings& all, const 
   c.say("  {}", in_short(all, f));
   if (const auto others = companions(all, f); !others.empty())
     c.say("  one node with {}", printable(fmt::format("{}", fmt::join(others, ", "))));
-  if (is_exempt(s.impl(), f)) c.say("  exempt: no rule changes it, as was asked (--exempt)");
+  if (is_exempt(s.impl(), f)) c.say("  exempt: no rule changes it (--exempt)");
   for (const auto& n : f.nodes) print_node(c, all, n);
   if (!f.history.empty()) c.say("  rules, in order:");
   for (const auto& e : f.history) c.say("    {}", printable(to_string(e)));

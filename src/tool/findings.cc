@@ -47,7 +47,7 @@ std::string in_short(const Findings& all, const Fate& f) {
     case Fate::Kind::untaken:
       return fmt::format("in the branch of \"{}\" that is not taken", f.inside);
     case Fate::Kind::waiting:
-      return "not planned: behind a shape that is known at run time only";
+      return "not planned: after a shape that is known at run time only";
     case Fate::Kind::variable:
       return "a variable, which the request keeps";
     case Fate::Kind::constant:
@@ -56,9 +56,9 @@ std::string in_short(const Findings& all, const Fate& f) {
       break;
   }
   if (f.rule.empty())
-    return f.inside.empty() ? "gone: no output depends on it"
-                            : fmt::format("gone with a body of \"{}\"", f.inside);
-  return fmt::format("gone: {} ({})", f.reason, f.rule);
+    return f.inside.empty() ? "removed: no output depends on it"
+                            : fmt::format("removed with a body of \"{}\"", f.inside);
+  return fmt::format("removed: {} ({})", f.reason, f.rule);
 }
 
 nlohmann::json to_json(const Cost& cost) {

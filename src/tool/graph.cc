@@ -76,7 +76,7 @@ std::vector<Picture> optimized(const GraphOptions& o, const LoadedModel& model) 
   }
   match({out[0], original, before}, {out[1], optimized, after}, rewritten.ledger);
   describe(out[0], o, model, fmt::format("{} before, {} after optimisation", count_of(was, "node"), is));
-  out[0].notes.push_back("Nodes with the same number and colour belong together; dashed ones are gone.");
+  out[0].notes.push_back("Nodes with the same number and colour belong together; dashed ones were removed.");
   out[0].heading = "original";
   out[1].heading = "optimized";
   return out;
@@ -138,14 +138,14 @@ void check_words(const GraphOptions& o, const OptionSet& options, Format format)
       if (options.given(name)) throw UsageError(fmt::format("{}: {}", name, reason));
   };
   if (o.compare && options.given("--stage"))
-    throw UsageError("--compare shows original and optimized: it goes without --stage");
+    throw UsageError("--compare shows original and optimized: it cannot be combined with --stage");
   if (o.stage != "runtime")
     refuse({"--seconds", "--input", "--inputs", "--mean", "--scale", "--layout", "--color", "--fit", "--seed",
             "--threads", "--max-isa", "--precision", "--force", "--tune"},
-           "goes with --stage runtime: nothing is planned and nothing runs for the other pictures");
+           "goes with --stage runtime: nothing is planned and nothing runs for the other stages");
   if (o.stage == "original")
     refuse({"--disable", "--exempt", "--set"},
-           "goes without --stage original: that is the model of the file");
+           "cannot be combined with --stage original, which shows the model of the file");
   if (o.stage == "optimized")
     for (const auto& pair : o.common.set)
       if (!is_of_rewriting(pair.substr(0, pair.find('='))))
@@ -154,7 +154,7 @@ void check_words(const GraphOptions& o, const OptionSet& options, Format format)
                         "change what is optimised",
                         pair));
   if (format == Format::dot)
-    refuse({"--columns"}, "goes with .svg and .html: what draws a .dot file places its nodes");
+    refuse({"--columns"}, "goes with .svg and .html: the program that draws a .dot file places its nodes");
 }
 
 }  // namespace

@@ -13,7 +13,7 @@ namespace lamina::tool {
 void check_image_size(const std::string& path, std::uint64_t width, std::uint64_t height) {
   constexpr std::uint64_t kMostPixels = 1 << 28;
   if (width == 0 || height == 0 || width > 65535 || height > 65535 || width * height > kMostPixels)
-    fail(ErrorCode::bad_file, "{}: a picture of {} x {}, wanted 1 x 1 to 65535 x 65535 and {} pixels at most",
+    fail(ErrorCode::bad_file, "{}: an image of {} x {}, wanted 1 x 1 to 65535 x 65535 and {} pixels at most",
          path, width, height, kMostPixels);
   require_memory(path, 3 * width * height);
 }
@@ -83,7 +83,7 @@ Image read_image(const std::string& path) {
   if (text.starts_with("\x89PNG")) return read_png(path, file->bytes());
   if (text.starts_with("P6") || text.starts_with("P5")) return read_pnm(path, text);
   if (text.starts_with("\xff\xd8")) return read_jpeg(path, file->bytes());
-  fail(ErrorCode::bad_file, "{}: is no PNG, JPEG, PPM or PGM picture", path);
+  fail(ErrorCode::bad_file, "{}: is not a PNG, JPEG, PPM or PGM image", path);
 }
 
 namespace {

@@ -11,7 +11,7 @@ struct Image {
   int width = 0, height = 0;
   std::vector<std::uint8_t> rgb;  ///< rows of r, g, b
   bool grey = false;              ///< the file has one channel: r = g = b
-  /// What reading it changed or met, in a few words each: "16 bits to 8", "alpha laid over white", ...
+  /// What reading it changed or met, in a few words each: "16 bits to 8", "alpha blended with white", ...
   std::vector<std::string> notes;
 };
 

@@ -35,24 +35,24 @@ JpegErrors& errors_of(j_common_ptr info) { return *reinterpret_cast<JpegErrors*>
 const char* words_of(int code) {
   switch (code) {
     case JERR_OUT_OF_MEMORY:
-      return "no memory for the picture";
+      return "no memory for the image";
     case JERR_INPUT_EMPTY:
     case JERR_INPUT_EOF:
     case JWRN_JPEG_EOF:
     case JWRN_HIT_MARKER:
       return "the file is cut off";
     case JERR_NO_SOI:
-      return "it does not begin as JPEG files do";
+      return "it does not begin like a JPEG file";
     case JERR_NO_IMAGE:
     case JERR_SOF_NO_SOS:
-      return "there is no picture in it";
+      return "there is no image in it";
     case JERR_IMAGE_TOO_BIG:
-      return "the picture is wider or higher than 65500";
+      return "the image is wider or higher than 65500";
     case JERR_SOF_UNSUPPORTED:
     case JERR_ARITH_NOTIMPL:
     case JERR_BAD_PRECISION:
     case JERR_CONVERSION_NOTIMPL:
-      return "a kind of JPEG that is not read (lossless, 12 bits, CMYK and others)";
+      return "this kind of JPEG is not supported (lossless, 12 bits, CMYK and others)";
     default:
       return "the file is damaged";
   }
@@ -81,7 +81,7 @@ void watch_scans(j_common_ptr info) {
   const auto scans = static_cast<double>(jpeg.input_scan_number);
   if (scans <= kMostScans && scans * jpeg.image_width * jpeg.image_height <= kMostWork) return;
   auto& e = errors_of(info);
-  std::snprintf(e.text, sizeof e.text, "more than %d scans, wanted one pass over the picture, or a few",
+  std::snprintf(e.text, sizeof e.text, "more than %d scans, wanted one pass over the image, or a few",
                 jpeg.input_scan_number - 1);
   std::longjmp(e.jump, 1);
 }

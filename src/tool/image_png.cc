@@ -38,9 +38,8 @@ const char* words_of(std::string_view text) {
   if (has("cut off") || has("Not enough") || has("Too little") || has("too short") || has("Truncated"))
     return "the file is cut off";
   if (has("CRC") || has("data check")) return "the file is damaged: a checksum does not fit";
-  if (has("Not a PNG")) return "it does not begin as PNG files do";
-  if (has("IHDR") || has("limit"))
-    return "its header is damaged, or the picture is wider or higher than 65535";
+  if (has("Not a PNG")) return "it does not begin like a PNG file";
+  if (has("IHDR") || has("limit")) return "its header is damaged, or the image is wider or higher than 65535";
   return "the file is damaged";
 }
 
@@ -101,7 +100,7 @@ Image read_png(const std::string& path, std::span<const std::byte> bytes) {
   if (!decode(file, path, png)) {
     const bool no_memory = lower_case(file.text).find("memory") != std::string::npos;
     fail(no_memory ? ErrorCode::out_of_memory : ErrorCode::bad_file, "{}: PNG: {}", path,
-         no_memory ? "no memory for the picture" : words_of(file.text));
+         no_memory ? "no memory for the image" : words_of(file.text));
   }
   Image out;
   out.width = static_cast<int>(png.width), out.height = static_cast<int>(png.height);
@@ -117,7 +116,7 @@ Image read_png(const std::string& path, std::span<const std::byte> bytes) {
   }
   if (png.depth == 16) out.notes.push_back("16 bits to 8");
   if (png.transparent)
-    out.notes.push_back(shows_through ? "alpha laid over white" : "alpha dropped, nothing shows through");
+    out.notes.push_back(shows_through ? "alpha blended with white" : "alpha dropped, all pixels are opaque");
   return turned_upright(std::move(out), png.orientation);
 }
 

@@ -59,7 +59,7 @@ std::string layout_of(const Port& port, const Dims& dims, const PictureOptions& 
   const auto given = given_layout(port, options);
   const auto layout = given.empty() && port.ranked ? guessed_layout(dims) : given;
   if (layout.empty())
-    fail(ErrorCode::bad_input, "input \"{}\" is {}: where a picture goes is not clear, --layout says it",
+    fail(ErrorCode::bad_input, "input \"{}\" is {}: its layout for an image is not clear: give --layout",
          port.name, to_string(port));
   if (layout.size() != dims.size() && port.ranked)
     fail(ErrorCode::bad_input, "--layout {}: input \"{}\" has {} dimensions ({})", layout, port.name,
@@ -113,11 +113,10 @@ Size size_of(const std::string& layout, const Dims& dims, const Port& port,
   if (s.w < 0) s.w = known('H') < 0 ? own_w : in_proportion(s.h, own_h, own_w);
   if ((s.c != 3 && s.c != 1) || s.h < 1 || s.w < 1 || s.h > 65535 || s.w > 65535 || s.n < 1)
     fail(ErrorCode::bad_input,
-         "input \"{}\": a picture for {} in layout {}, wanted 1 or 3 channels and sizes to 65535", port.name,
+         "input \"{}\": an image for {} in layout {}, wanted 1 or 3 channels and sizes to 65535", port.name,
          to_string(port), layout);
   if (s.n < static_cast<std::int64_t>(pictures.size()))
-    fail(ErrorCode::bad_input, "input \"{}\": {} pictures for a batch of {}", port.name, pictures.size(),
-         s.n);
+    fail(ErrorCode::bad_input, "input \"{}\": {} images for a batch of {}", port.name, pictures.size(), s.n);
   return s;
 }
 
@@ -196,7 +195,7 @@ Bounds bounds_of(const Port& port) {
       if (is_integer(port.type) && bits_of(port.type) >= 8)
         return integer_bounds(bits_of(port.type), is_signed(port.type));
       fail(ErrorCode::bad_input,
-           "input \"{}\": a picture for type {}, wanted floats or integers of 8 bits or more", port.name,
+           "input \"{}\": an image for type {}, wanted floats or integers of 8 bits or more", port.name,
            name_of(port.type));
   }
 }
@@ -242,7 +241,7 @@ std::string sentence(const Port& port, const std::string& path, const Image& pic
     said.emplace_back(picture.grey ? "grey to 3 equal channels" : "colour to grey");
   if (o.color == "bgr" && target.size.c == 3) said.emplace_back("RGB to BGR");
   said.push_back(values_text(o));
-  if (cut > 0) said.push_back(fmt::format("{} values cut to what {} holds", cut, name_of(port.type)));
+  if (cut > 0) said.push_back(fmt::format("{} values clipped to the range of {}", cut, name_of(port.type)));
   return fmt::format("input \"{}\": {}, {}x{}: {}; {}[{}] {}", port.name,
                      std::filesystem::path(path).filename().string(), picture.width, picture.height,
                      fmt::join(said, ", "), name_of(port.type), fmt::join(target.shape, ","), target.layout);
@@ -267,12 +266,13 @@ Tensor tensor_of(const std::vector<Image>& pictures, const std::vector<std::stri
     const auto image = fitted(pictures[which], target.size, o.fit, resize);
     const auto cut = fill(values, n * target.n_step, image, target, o, port);
     if (cut > 0 && is_float(port.type))
-      throw UsageError(fmt::format("--mean, --scale: {} values of {} are beyond what {} holds (input \"{}\")",
-                                   cut, paths[which], name_of(port.type), port.name));
+      throw UsageError(
+          fmt::format("--mean, --scale: {} values of {} are out of the range of {} (input \"{}\")", cut,
+                      paths[which], name_of(port.type), port.name));
     if (n == which) notes.push_back(sentence(port, paths[n], pictures[n], target, o, resize, cut));
   }
   if (target.size.n > static_cast<std::int64_t>(pictures.size()))
-    notes.push_back(fmt::format("input \"{}\": {} picture{} repeated to a batch of {}", port.name,
+    notes.push_back(fmt::format("input \"{}\": {} image{} repeated to a batch of {}", port.name,
                                 pictures.size(), pictures.size() == 1 ? "" : "s", target.size.n));
   return from_doubles(port.type, target.shape, values);
 }

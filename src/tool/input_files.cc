@@ -90,7 +90,7 @@ Tensor from_file(const std::string& path, const Port& port, const Dims& shape, s
     return arrays[0].second;
   }
   if (path.ends_with(".bin") || path.ends_with(".raw")) return raw(path, port, with_ones(shape));
-  fail(ErrorCode::bad_input, "{}: wanted .npy, .npz, .bin or a picture", path);
+  fail(ErrorCode::bad_input, "{}: wanted .npy, .npz, .bin or an image", path);
 }
 
 std::string port_names(const std::vector<Port>& ports) {
@@ -191,7 +191,7 @@ Tensor from_files(const std::vector<std::string>& given, const Port& port, const
   for (const auto& path : paths) {
     if (!looks_like_image(path))
       fail(ErrorCode::bad_input,
-           "--input: {} files for input \"{}\", and {} is no picture: only pictures fill a batch",
+           "--input: {} files for input \"{}\", and {} is not an image: only images fill a batch",
            paths.size(), port.name, path);
     pictures.push_back(read_image(path));
   }
@@ -233,7 +233,7 @@ void check_layouts(const PictureOptions& o, const std::vector<Port>& ports,
         fail(ErrorCode::bad_input, "--layout: there is no input \"{}\", there are: {}", name,
              port_names(ports));
       if (files[i].empty() || !looks_like_image(files[i][0]))
-        throw UsageError(fmt::format("--layout {}: input \"{}\" is given no picture", text, name));
+        throw UsageError(fmt::format("--layout {}: input \"{}\" is given no image", text, name));
     }
 }
 
@@ -264,7 +264,7 @@ std::vector<Tensor> given_inputs(const std::vector<Port>& ports, const InputOpti
   auto asked = o.picture;
   if (o.layouts_of_any) asked.layout.clear();
   if (asked.any() && !pictures)
-    throw UsageError("--mean, --scale, --layout, --color and --fit are for pictures: no --input is one");
+    throw UsageError("--mean, --scale, --layout, --color and --fit are for images: no --input is one");
   return tensors;
 }
 

@@ -32,7 +32,8 @@ std::map<std::string, std::vector<Dims>> data_shapes(const BenchmarkOptions& o,
       if (!before.empty() || !named) name = input_named(option, before, ports), named = true;
       Dims dims;
       for (const auto& s : sizes_of(option, text.substr(open + 1, close - open - 1))) {
-        if (s.open()) throw UsageError(fmt::format("{}: data has sizes that are known", option));
+        if (s.open())
+          throw UsageError(fmt::format("{}: the shape of data must have numbers for all sizes", option));
         dims.push_back(s.least);
       }
       out[name].push_back(std::move(dims));
@@ -143,8 +144,8 @@ class Grouping {
       for (std::size_t k = 0; fits && k < dims.size(); ++k)
         fits = (k == batch && !sizes[k].open()) || (dims[k] >= sizes[k].least && dims[k] <= sizes[k].most);
       if (!fits)
-        fail(ErrorCode::bad_input, "input \"{}\": [{}] is none that --shape allows: [{}]", ports_[i].name,
-             fmt::join(dims, ","), to_string(sizes));
+        fail(ErrorCode::bad_input, "input \"{}\": [{}] is not a shape that --shape allows: [{}]",
+             ports_[i].name, fmt::join(dims, ","), to_string(sizes));
     }
   }
 
@@ -212,8 +213,7 @@ std::int64_t Grouping::batch_of(const std::vector<Tensor>& inputs, std::vector<s
   }
   const auto& sizes = !said.empty() ? said : !open.empty() ? open : guessed;
   if (sizes.size() == 1) return std::max<std::int64_t>(*sizes.begin(), 1);
-  if (!sizes.empty())
-    notes.emplace_back("the batch is not clear, inputs have different ones: throughput counts inferences");
+  if (!sizes.empty()) notes.emplace_back("inputs have different batches: throughput counts inferences");
   return 1;
 }
 
@@ -230,8 +230,8 @@ void Grouping::fill_image_info(std::vector<Tensor>& inputs, std::vector<std::str
       continue;
     const auto& dims = inputs[i].shape();
     if (picture.empty() || ports_[i].type != ElementType::f32 || dims.size() != 2 || dims[1] < 2)
-      fail(ErrorCode::bad_input,
-           "input \"{}\": image_info wants f32[N,2 or more] beside an input of pictures", ports_[i].name);
+      fail(ErrorCode::bad_input, "input \"{}\": image_info wants f32[N,2 or more] beside an input of images",
+           ports_[i].name);
     Tensor filled(ElementType::f32, dims);
     const bool last = picture[3] < picture[1];  // where the channels are
     for (std::int64_t k = 0; k < dims[0] * dims[1]; ++k) {
@@ -244,7 +244,7 @@ void Grouping::fill_image_info(std::vector<Tensor>& inputs, std::vector<std::str
     found = true;
     const auto made_up = fmt::format("input \"{}\": seeded", ports_[i].name);
     std::erase_if(notes, [&](const auto& note) { return note.starts_with(made_up); });
-    notes.push_back(fmt::format("input \"{}\": the size of the pictures", ports_[i].name));
+    notes.push_back(fmt::format("input \"{}\": the size of the images", ports_[i].name));
   }
   if (!o_.image_info.empty() && !found)
     fail(ErrorCode::bad_input, "image_info: no input takes it, wanted f32[N,2 or more]");

@@ -17,24 +17,23 @@ namespace lamina::tool {
 void add_input_options(OptionSet& options, InputOptions& o) {
   options.list(
       "--input", o.input, "[NAME=]FILE",
-      "A file for one input: .npy, .npz, raw .bin or a picture (PNG, JPEG, PPM, PGM; several fill a batch)");
+      "A file for one input: .npy, .npz, raw .bin or an image (PNG, JPEG, PPM, PGM; several fill a batch)");
   options.text("--inputs", o.inputs, "FILE.npz", "Inputs by name, or as in0, in1, ...");
   add_picture_options(options, o.picture);
-  options.number("--seed", o.seed, 0u, ~0u, "N", "Of the values of inputs that were not given");
+  options.number("--seed", o.seed, 0u, ~0u, "N", "Seed of the random values of inputs that are not given");
 }
 
 void add_picture_options(OptionSet& options, PictureOptions& p) {
   options.list("--mean", p.mean, "V[,V,V]",
-               "Pictures: subtracted from the pixels (0 to 255), by channel of the model", ',');
+               "Images: subtracted from the pixels (0 to 255), by channel of the model", ',');
   options.list("--scale", p.scale, "V[,V,V]",
-               "Pictures: what is left is divided by it, by channel of the model", ',');
+               "Images: the pixels minus the mean are divided by it, by channel of the model", ',');
   options.list("--layout", p.layout, "[NAME=]LAYOUT",
-               "Pictures: the input's dimensions, such as NCHW or NHWC; else found out from its shape");
+               "Images: the input's dimensions, such as NCHW or NHWC; by default guessed from its shape");
   options.choice("--color", p.color, {"rgb", "bgr"}, "ORDER",
-                 "Pictures: order of the channels, rgb (default) or bgr");
-  options.choice(
-      "--fit", p.fit, {"stretch", "letterbox"}, "HOW",
-      "Pictures of another size: stretch (default), or letterbox: in proportion, between grey bars");
+                 "Images: order of the channels, rgb (default) or bgr");
+  options.choice("--fit", p.fit, {"stretch", "letterbox"}, "HOW",
+                 "Images of another size: stretch (default), or letterbox: in proportion, between grey bars");
 }
 
 namespace {
@@ -97,7 +96,8 @@ bool is_open(const OpenInput& input) {
 Tensor made_up(const Port& port, const Dims& shape, const InputOptions& o, std::size_t index,
                bool as_compiled, std::vector<std::string>& notes) {
   notes.push_back(fmt::format("input \"{}\": seeded random values, {}[{}]{}", port.name, name_of(port.type),
-                              fmt::join(shape, ","), as_compiled ? ", which it was compiled for" : ""));
+                              fmt::join(shape, ","),
+                              as_compiled ? ", the shape that it was compiled for" : ""));
   if (o.only_shapes) return shape_only(port.type, shape);
   return seeded_values(port.type, shape, o.seed + 1000 * (index + 1));
 }

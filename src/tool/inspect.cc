@@ -94,7 +94,7 @@ Verb setup_inspect(OptionSet& options) {
   auto c = std::make_shared<Common>();
   add_model(options, *c);
   add_shape(options, *c);
-  options.flag("--quiet", c->quiet, "Nothing but the JSON");
+  options.flag("--quiet", c->quiet, "Print nothing but the JSON");
   add_json(options, *c);
   return [c] { return run(*c); };
 }

@@ -72,10 +72,10 @@ double pace_of(ElementType type) {
 }  // namespace
 
 std::string_view why_nothing_runs(const Node& node) {
-  if (node.op.has(Trait::moves)) return "nothing runs: the same memory, seen otherwise";
-  if (node.outputs.size() > 1) return "nothing runs: its readers see their part of its input";
-  return node.inputs.size() > 1 ? "nothing runs: its inputs are made in its memory"
-                                : "nothing runs: the same memory, seen otherwise";
+  if (node.op.has(Trait::moves)) return "nothing runs: the same memory with another shape";
+  if (node.outputs.size() > 1) return "nothing runs: readers use parts of its input in place";
+  return node.inputs.size() > 1 ? "nothing runs: its inputs are written directly into its result"
+                                : "nothing runs: the same memory with another shape";
 }
 
 LayerRow row_of(const Plan& plan, const PlanStep& step) {

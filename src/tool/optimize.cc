@@ -111,7 +111,7 @@ class Optimizing {
   void write_page(const Conversion& done, const RewriteAlbum& album) const {
     auto notes = done.notes;
     for (const auto& name : done.dropped_inputs)
-      notes.push_back(fmt::format("input \"{}\" is gone: nothing behind the cut reads it", name));
+      notes.push_back(fmt::format("input \"{}\" is removed: no node after the cut reads it", name));
     notes.insert(notes.end(), done.warnings.begin(), done.warnings.end());
     write_report(c_.report, {.model = fs::path(c_.model()).filename().string(),
                              .format = format_text(done.loaded),
@@ -136,7 +136,8 @@ class Optimizing {
       for (const auto& line : summary_of(conversion)) c_.common.say("{}", line);
     if (!c_.is_silent() && keeps_halves(conversion))
       c_.common.say_text(
-          "What f16 holds exactly stays f16, as in the model; --data_type FP32 makes all of it f32.");
+          "Numbers that f16 holds exactly stay f16, as in the model; --data_type FP32 makes all of them "
+          "f32.");
     c_.common.say_text("");
     c_.common.say("[ SUCCESS ] Generated IR version {} model.", c_.version_of_ir());
     c_.common.say("[ SUCCESS ] XML file: {}", files_.xml);
@@ -220,13 +221,12 @@ namespace {
 void add_files(OptionSet& o, OptimizeCommand& c) {
   o.text("-m,-w,--input_model", c.input_model, "FILE", "The model, as the Model Optimizer has it");
   o.text("-o,--output_dir", c.output_dir, "FILE.xml|DIR", "The IR to write, or the folder for it");
-  o.text("-n,--model_name", c.model_name, "NAME", "Of the network and its files, for which -o is a folder");
+  o.text("-n,--model_name", c.model_name, "NAME", "Name of the network, and of its files if -o is a folder");
   o.choice("--framework", c.framework, {"onnx", "caffe", "tf", "mxnet", "kaldi", "paddle"}, "F",
            "onnx, caffe or tf, where the name of the file does not say it");
-  o.text("-d,--input_proto", c.input_proto, "FILE",
-         "The prototxt of a caffemodel, if it does not lie beside it");
+  o.text("-d,--input_proto", c.input_proto, "FILE", "The prototxt of a caffemodel, if it is not beside it");
   o.number("--ir_version", c.ir_version, 10, 11, "10|11", "Version of the IR");
-  o.text("--report", c.report, "FILE.html", "A page with what was done, with pictures");
+  o.text("--report", c.report, "FILE.html", "Write a page about the rewriting, with drawings");
 }
 
 void add_surgery(OptionSet& o, OptimizeCommand& c) {
@@ -237,42 +237,45 @@ void add_surgery(OptionSet& o, OptimizeCommand& c) {
   add_shape(o, c.common);
   o.number("-b,--batch", c.batch, 1L, 1L << 31, "N", "Batch of all inputs");
   o.text("--freeze_placeholder_with_value", c.freeze, "NAME->VALUE,...", "Inputs that become constants");
-  o.text("--layout", c.layout, "NAME(nhwc->nchw),...", "What inputs are, and what they are to be in the IR");
-  o.text("--source_layout", c.source_layout, "NAME(nhwc),...", "The same in two options");
+  o.text("--layout", c.layout, "NAME(nhwc->nchw),...",
+         "The layout of inputs in the model, and the one wanted in the IR");
+  o.text("--source_layout", c.source_layout, "NAME(nhwc),...",
+         "The layout of inputs in the model (with --target_layout, instead of --layout)");
   o.text("--target_layout", c.target_layout, "NAME(nchw),...",
-         "What they are to be in the IR, beside --source_layout");
+         "The layout wanted in the IR, with --source_layout");
 }
 
 void add_preprocessing(OptionSet& o, OptimizeCommand& c) {
   o.text("--mean_values", c.mean_values, "[R,G,B]",
          "Subtracted from inputs, by channel: [1,2,3] or NAME[1,2,3],...");
-  o.text("--scale_values", c.scale_values, "[R,G,B]", "Divide inputs after that");
+  o.text("--scale_values", c.scale_values, "[R,G,B]", "Divisors of inputs, after the means");
   const auto scale = o.number("-s,--scale", c.scale, -1e30, 1e30, "N", "Divides all inputs");
   c.scale_given = [scale] { return scale.given(); };
   o.choice("--reverse_input_channels", c.reverse_input_channels, {"true", "false"}, "",
-           "RGB for BGR and back");
+           "Swap RGB and BGR in inputs with 3 channels");
   o.text("--mean_file", c.mean_file, "FILE.binaryproto", "Caffe's image of means");
-  o.text("--mean_file_offsets", c.mean_file_offsets, "(X,Y)", "Which window of it; by default the middle");
+  o.text("--mean_file_offsets", c.mean_file_offsets, "(X,Y)",
+         "The window of the mean image; by default its centre");
 }
 
 void add_switches(OptionSet& o, OptimizeCommand& c) {
   o.choice("--data_type", c.data_type, {"FP16", "FP32", "half", "float"}, "FP16|FP32",
-           "Of the weights in the file");
+           "Type of the weights in the file");
   o.choice("--compress_to_fp16", c.compress_to_fp16, {"true", "false"}, "", "Weights in the file as f16");
-  o.flag("--disable_fusing", c.disable_fusing, "Merges and fuses no linear operators");
-  o.flag("--disable_gfusing", c.disable_gfusing, "Joins no convolutions to a grouped one");
-  o.flag("--disable_resnet_optimization", c.disable_resnet_optimization, "Moves no strides");
+  o.flag("--disable_fusing", c.disable_fusing, "Do not merge or fuse linear operators");
+  o.flag("--disable_gfusing", c.disable_gfusing, "Do not join convolutions to a grouped one");
+  o.flag("--disable_resnet_optimization", c.disable_resnet_optimization, "Do not move strides");
   o.flag("--disable_weights_compression", c.disable_weights_compression,
-         "Keeps the FakeQuantize of weights, which are floats");
+         "Keep the FakeQuantize of weights, and the weights as floats");
   o.text("--finegrain_fusing", c.finegrain_fusing, "NAME_OR_REGEX,...",
          "Nodes that no optimisation touches: expressions for a part of the name");
   o.list("--disable", c.common.disable, "RULE[,RULE]", "Optimisations to leave out, or all", ',');
   o.list("--exempt", c.common.exempt, "NAME_OR_REGEX[,...]",
          "Nodes that no optimisation touches: names, or expressions for the whole name", ',');
   o.choice("--static_shape", c.static_shape, {"true", "false"}, "",
-           "Accepted: sizes that are known are folded anyway");
-  o.text("--transform", c.transform, "NAME", "Refused by name: there are none");
-  o.flag("--input_model_is_text", c.input_model_is_text, "Accepted: the file is looked at");
+           "Accepted without effect: known sizes are always folded");
+  o.text("--transform", c.transform, "NAME", "Refused: lamina has no such transformations");
+  o.flag("--input_model_is_text", c.input_model_is_text, "Accepted without effect: the file's content tells");
   OptionHandle(o.flag("--generate_deprecated_IR_V10", c.generate_ir_v10, "")).hidden();
 }
 
@@ -283,7 +286,7 @@ void add_output(OptionSet& o, OptimizeCommand& c) {
   o.flag("--progress", c.progress, "How much is done, on one line");
   o.flag("--stream_output", c.stream_output, "The same, a line each");
   o.flag("--version", c.version, "The version, and nothing else");
-  o.flag("--quiet", c.common.quiet, "Nothing but errors");
+  o.flag("--quiet", c.common.quiet, "Print nothing but errors");
   add_json(o, c.common);
   OptionHandle(o.list("--idle", c.idle, "TEXT", "")).hidden();
   c.as_model_optimizer = [o] { return speaks_model_optimizer(o); };

@@ -167,7 +167,7 @@ class Quantizing {
 void add_data(OptionSet& options, QuantizeOptions& o) {
   options
       .text("--data", o.samples.folder, "FOLDER",
-            "Samples: pictures (PNG, JPEG, PPM, PGM), .npy, .npz with inputs by name or as in0, in1, ...")
+            "Samples: images (PNG, JPEG, PPM, PGM), .npy, .npz with inputs by name or as in0, in1, ...")
       .required();
   options.text("-o,--output", o.output, "FILE", "The file to write: FILE.onnx or FILE.xml").required();
   options.number("--samples", o.samples.most, std::size_t{1}, std::size_t{1000000}, "N",
@@ -181,29 +181,29 @@ void add_scheme(OptionSet& options, QuantizeOptions& o) {
       "How ranges are chosen: min-max, percentile, entropy or mse; auto: min-max or mse, whichever brings "
       "the outputs nearer to f32");
   options.number("--percentile", o.scheme.ranges.percentile, 50.0, 100.0, "P",
-                 "Of --calibration percentile: so many per cent lie within the range on each side");
+                 "For --calibration percentile: so many per cent lie within the range on each side");
   options.choice("--activations", o.activations, {"asymmetric", "symmetric"}, "KIND",
                  "asymmetric (u8) or symmetric (i8; u8 where nothing is negative)");
   options.choice("--granularity", o.granularity, {"per-channel", "per-tensor"}, "G",
                  "Scales of weights: per-channel (of the output) or per-tensor");
   options.number("--bits", o.scheme.weights.bits, 7, 8, "7|8",
-                 "Of weights; 7: half the range, for processors whose sums of 16 bits saturate");
+                 "Bits of weights; 7: half the range, for processors whose 16-bit sums saturate");
   options.list("--exclude", o.scheme.choice.exclude, "NAME_OR_REGEX[,...]",
                "Layers that stay f32: names, or expressions for the whole name", ',');
   options.list("--exclude-type", o.scheme.choice.exclude_types, "OPERATOR[,...]",
                "Operators that stay f32, such as MatMul or Add", ',');
   const auto equalise = options.flag("--equalize", o.equalise,
-                                     "Scale channels between layers first, so that they have like ranges");
+                                     "Scale channels between layers first, so that their ranges are similar");
   options
       .flag("--no-equalize", o.no_equalise,
-            "Do not; else they are scaled where that brings the outputs nearer to f32")
+            "Do not scale channels; by default they are scaled where that brings the outputs nearer to f32")
       .excludes(equalise);
   options.flag("--no-bias-correction", o.no_bias_correction,
-               "Leave biases as they are; else they make up for the mean error of the weights");
-  const auto drop =
-      options.number("--max-drop", o.max_drop, 0.0, 1e6, "X",
-                     "Largest relative error of an output (root of the mean square of the difference over "
-                     "that of the output); the most harmful layers stay f32 until it holds");
+               "Do not correct biases; by default they are corrected for the mean error of the weights");
+  const auto drop = options.number(
+      "--max-drop", o.max_drop, 0.0, 1e6, "X",
+      "Largest relative error of an output (root of the mean square of the difference over that of the "
+      "output); layers with the most harmful error stay f32 until the bound holds");
   o.max_drop_given = [drop] { return drop.given(); };
 }
 
@@ -218,15 +218,15 @@ Verb setup_quantize(OptionSet& options) {
                "A page with the noise of each layer, and what stayed f32");
   options.list("--set", o->common.set, "KEY=VALUE", "Configuration KEY=VALUE of the runs");
   options.number("--threads", o->common.threads, 0, 1024, "N",
-                 "Threads of the runs; 0: what the machine allows");
+                 "Number of threads of the runs; 0: as many as the machine allows");
   add_shape(options, o->common);
   options.choice("--max-isa", o->common.max_isa, {"sse41", "avx2", "avx512", "native"}, "ISA",
                  "sse41, avx2, avx512 or native");
   options.choice("--log-level", o->common.log_level, {"error", "warning", "info", "debug"}, "LEVEL",
                  "error, warning, info or debug");
-  options.flag("--quiet", o->common.quiet, "Nothing but errors");
+  options.flag("--quiet", o->common.quiet, "Print nothing but errors");
   add_json(options, o->common);
-  options.remark("Drift is that of the outputs against the f32 model. See docs/quantize.md.");
+  options.remark("Drift is the difference of the outputs from those of the f32 model. See docs/quantize.md.");
   return [o] { return Quantizing(*o).run(); };
 }
 

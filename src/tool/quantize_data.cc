@@ -31,7 +31,7 @@ std::vector<std::string> files_in(const std::string& folder, std::vector<std::st
   for (const auto& name : names)
     if (is_sample(name)) out.push_back((fs::path(folder) / name).string());
   if (out.empty())
-    fail(ErrorCode::bad_input, "--data {}: no samples, wanted pictures, .npy or .npz files", folder);
+    fail(ErrorCode::bad_input, "--data {}: no samples, wanted images, .npy or .npz files", folder);
   if (out.size() < names.size())
     notes.push_back(fmt::format("--data {}: {} of {} files are samples", folder, out.size(), names.size()));
   return out;
@@ -60,7 +60,7 @@ class Files {
     std::vector<std::string> notes;
     const auto paths = files_in(o_.folder, notes);
     if (o_.picture.any() && std::none_of(paths.begin(), paths.end(), looks_like_image))
-      throw UsageError("--mean, --scale, --layout, --color and --fit are for pictures: no sample is one");
+      throw UsageError("--mean, --scale, --layout, --color and --fit are for images: no sample is one");
     for (const auto& path : paths) {
       if (looks_like_image(path) && !samples_.empty()) {  // decoded when it is used
         samples_.push_back({path});

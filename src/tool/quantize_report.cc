@@ -41,7 +41,7 @@ std::string settings(const QuantiseRequest& r, const QuantisedModel& m) {
 
 std::string measured_with(const QuantizeReport& r) {
   return fmt::format("{} sample{}{}", r.request.held_out.count, r.request.held_out.count == 1 ? "" : "s",
-                     r.measures_others ? " that calibration has not seen" : " of the calibration");
+                     r.measures_others ? " that were not used for calibration" : " of the calibration");
 }
 
 std::string layer_row(const LayerOutcome& l) {
@@ -68,9 +68,9 @@ std::string outputs_table(const QuantisedModel& m) {
 
 std::string layers_table(const QuantisedModel& m) {
   std::string out =
-      "<h2>Layers</h2>\n<p class=\"note\">Noise of each layer's result in the quantised model, that of the "
-      "layers before "
-      "it included.</p>\n<table>\n<tr><th>layer</th><td>operator</td><td></td><td>result</td><td>weights</td>"
+      "<h2>Layers</h2>\n<p class=\"note\">Noise of each layer's result in the quantised model, including "
+      "that of the layers before "
+      "it.</p>\n<table>\n<tr><th>layer</th><td>operator</td><td></td><td>result</td><td>weights</td>"
       "<td>input</td><td>scale, zero point</td></tr>\n";
   for (std::size_t i = 0; i < std::min(m.layers.size(), kMostRows); ++i) out += layer_row(m.layers[i]);
   out += "</table>\n";

@@ -169,11 +169,12 @@ class Page {
     out +=
         figures_row("bytes read and written", human_bytes(b.bytes), human_bytes(a.bytes), b.bytes, a.bytes);
     out += "</table>\n";
-    if (b.of_one || a.of_one) out += "<p class=\"note\">The batch is open: counted for one of it.</p>\n";
+    if (b.of_one || a.of_one)
+      out += "<p class=\"note\">The batch is open: the figures are for a batch of 1.</p>\n";
     if (!b.all_known || !a.all_known)
       out +=
-          "<p class=\"note\">Shapes of some layers are not known before inputs have theirs: what these "
-          "compute is missing here.</p>\n";
+          "<p class=\"note\">Shapes of some layers are known only with those of the inputs: their figures "
+          "are missing here.</p>\n";
     return out + "<div class=\"side\">\n" + families() + operators() + "</div>\n";
   }
   std::string families() const {
@@ -298,7 +299,7 @@ class Page {
 
   std::string refusals(const RuleStory& s) {
     return refusals("Refused:", s.refused) +
-           refusals("Refused at nodes that others have taken since:", s.former);
+           refusals("Refused at nodes that other rules have changed since:", s.former);
   }
   std::string refusals(std::string_view title, const std::vector<const LedgerEntry*>& entries) {
     if (entries.empty()) return "";

@@ -101,7 +101,7 @@ std::vector<Tensor> run_steps(Session& session, bool reference, int steps) {
 }
 
 int run(const RunOptions& o) {
-  if (!o.labels.empty() && o.top == 0) throw UsageError("--labels: goes without --top 0");
+  if (!o.labels.empty() && o.top == 0) throw UsageError("--labels: cannot be combined with --top 0");
   if (o.output == "-") throw UsageError("--output -: arrays go to a file, wanted FILE.npz");
   if (o.by_position && o.output.empty()) throw UsageError("--by-position: goes with --output");
   const auto labels = o.labels.empty() ? std::vector<std::string>() : read_labels(o.labels);
@@ -143,9 +143,9 @@ Verb setup_run(OptionSet& options) {
   options.flag("--reference", o->reference,
                "Run the model as it is in the file by the (slow) reference interpreter");
   options.number("--steps", o->steps, 1, 1000000000, "N",
-                 "Run so many times with the same inputs; a model's variables are kept from one to the next");
+                 "Run so many times with the same inputs; a model's variables are kept from run to run");
   options.number("--top", o->top, 0, 1000, "K", "Best classes to print");
-  options.text("--labels", o->labels, "FILE", "Names of the classes, one a line");
+  options.text("--labels", o->labels, "FILE", "File with the names of the classes, one per line");
   add_compile_options(options, o->common);
   add_json(options, o->common);
   return [o] { return run(*o); };

@@ -89,10 +89,10 @@ LoneStep lone_step(const Plan& plan, const PlanStep& step, const std::vector<Fat
   const auto& of_host = g.node(host).sources;
   lone.decomposed = std::includes(of_host.begin(), of_host.end(), n.sources.begin(), n.sources.end());
   if (lone.decomposed)
-    lone.reasons = {fmt::format("{} of '{}' takes fewer stages, and was estimated to be faster so",
+    lone.reasons = {fmt::format("{} of '{}' takes fewer stages, and was estimated to be faster that way",
                                 kernel_of(plan, host), lone.behind)};
   if (lone.reasons.empty())
-    lone.reasons.push_back(fmt::format("no rule joins {} to {}", lone.operators, g.node(host).op.name()));
+    lone.reasons.push_back(fmt::format("no rule fuses {} into {}", lone.operators, g.node(host).op.name()));
   return lone;
 }
 

@@ -294,7 +294,7 @@ Options tuned(const Common& common, const Model& model, Options options, const s
     // Another build of this version may offer other kernels.
     if (measured && !Tuner(model, options, inputs).takes(measured->wishes)) {
       measured.reset();
-      fail(ErrorCode::bad_file, "{}: its kernels are not offered any more", file.string());
+      fail(ErrorCode::bad_file, "{}: its kernels are not available any more", file.string());
     }
   } catch (const Error& e) {
     common.note({fmt::format("--tune: {}", e.what())});
@@ -304,7 +304,7 @@ Options tuned(const Common& common, const Model& model, Options options, const s
     if (m.streams) options.streams = *m.streams;
   };
   if (measured) {
-    common.note({fmt::format("--tune: {} kernels{} as they were measured ({})", measured->wishes.size(),
+    common.note({fmt::format("--tune: {} kernels{} as measured before ({})", measured->wishes.size(),
                              measured->text(), file.string())});
     apply(*measured);
     return options;

@@ -22,7 +22,7 @@ const std::vector<VerbRow>& verbs() {
       {"optimize", "Writes the optimised model as OpenVINO IR",
        "lamina optimize model.onnx -o model_ir.xml --mean_values [123.7,116.3,103.5]", setup_optimize},
       {"quantize", "Writes the model in 8 bits, by samples of its inputs, as ONNX or OpenVINO IR",
-       "lamina quantize model.onnx --data pictures -o model_int8.onnx --scale 255", setup_quantize},
+       "lamina quantize model.onnx --data images -o model_int8.onnx --scale 255", setup_quantize},
       {"ops", "Lists the supported operators", "lamina ops --format onnx", setup_ops},
       {"rules", "Lists the optimisations", "lamina rules", setup_rules},
       {"version", "Shows versions, the processor and its limits", "lamina version --verbose", setup_version},

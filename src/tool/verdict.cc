@@ -105,7 +105,7 @@ class Judge {
       what += fmt::format("{}{} {} %", said++ ? ", " : "", kind, std::lround(100 * part));
     }
     between_ = all_.timed() ? std::max(0.0, 1 - in_steps) : 0;
-    if (between_ >= 0.1) what += fmt::format(", what passes between the steps {}", percent(between_));
+    if (between_ >= 0.1) what += fmt::format(", the time between the steps {}", percent(between_));
     std::vector<std::string> dearest;
     for (const auto& [part, name] : layers)
       if (dearest.size() < kMostNames && (dearest.empty() || part >= kWorthSaying))
@@ -113,7 +113,7 @@ class Judge {
     return fmt::format("A run {}: {}; the {} {}.",
                        all_.timed() ? fmt::format("takes {}", times_text(all_.profile.whole()))
                                     : fmt::format("is estimated at {} on one thread", times_text(estimate_)),
-                       what, dearest.size() == 1 ? "dearest layer is" : "dearest layers are",
+                       what, dearest.size() == 1 ? "most expensive layer is" : "most expensive layers are",
                        list(dearest, dearest.size()));
   }
 
@@ -148,12 +148,13 @@ class Judge {
     if (could) {
       missed_ = {lost, could->name};
       return fmt::format(
-          "{} could run in the step before {} and {} not ({} of the time); the dearest is {} behind {}: {}.",
+          "{} could run in the step before {} and {} not ({} of the time); the most expensive is {} after "
+          "{}: {}.",
           count_of(missed, "element-wise step"), missed == 1 ? "it" : "them", missed == 1 ? "does" : "do",
           percent(lost), in_quotes(could->name), in_quotes(could->behind), reason(could->reasons));
     }
     if (apart)
-      return fmt::format("Nothing is left that should be fused: {}; {} stays apart from {}, since {}.",
+      return fmt::format("All layers that should be fused are: {}; {} is not fused into {}, since {}.",
                          inside, in_quotes(apart->name), in_quotes(apart->behind), reason(apart->reasons));
     if (other) {
       for (const auto& one : alone_) {  // what reads an input has nothing to join
@@ -162,8 +163,8 @@ class Judge {
         unjoined_.first += share(*one.step);
       }
       return fmt::format(
-          "{}: {}; {} ({} of the time), the dearest is {}: {}.",
-          alone_time < kWorthSaying ? "Next to nothing is left to fuse" : "No rule can fuse more", inside,
+          "{}: {}; {} ({} of the time), the most expensive is {}: {}.",
+          alone_time < kWorthSaying ? "Almost nothing is left to fuse" : "No rule can fuse more", inside,
           count_of(alone_.size(), "element-wise step") +
               (alone_.size() == 1 ? " runs on its own" : " run on their own"),
           percent(alone_time), in_quotes(other->name), reason(other->reasons));
@@ -172,7 +173,7 @@ class Judge {
                        inside);
   }
   static std::string reason(const std::vector<std::string>& reasons) {
-    return reasons.empty() ? "no rule joins them" : clipped(printable(reasons[0]), 200);
+    return reasons.empty() ? "no rule fuses them" : clipped(printable(reasons[0]), 200);
   }
 
   /// The dearest step that only the reference kernel takes.
@@ -187,7 +188,7 @@ class Judge {
     if (!worst || sum < 0.1) return std::nullopt;
     return Advice{sum,
                   fmt::format("The reference kernel, which is slow, takes {} of the time, most of it for {}: "
-                              "this line says which kernels refused that layer and why.",
+                              "this command shows which kernels refused that layer and why.",
                               percent(sum), in_quotes(worst->name)),
                   line("explain", "--node " + shell_word(worst->name))};
   }
@@ -208,65 +209,62 @@ class Judge {
     std::vector<Advice> all;
     if (auto slow = slow_kernel()) all.push_back(*slow);
     if (precision_.narrowing >= kWorthSaying) {
-      const auto more = precision_.quantising > precision_.narrowing && here_
-                            ? fmt::format(
-                                  "; 8 bits promise more (up to {}), for which `lamina quantize` wants "
-                                  "samples of the inputs",
-                                  percent(precision_.quantising))
-                            : "";
-      all.push_back(
-          {0.9 * precision_.narrowing,
-           fmt::format("Try bf16, which needs nothing else: this line measures it, and `lamina check` "
-                       "with that option tells how far outputs drift{}.",
-                       more),
-           line(here_ ? "benchmark" : "explain", "--precision bf16")});
+      const auto more =
+          precision_.quantising > precision_.narrowing && here_
+              ? fmt::format(
+                    "; 8 bits may gain more (up to {}), but `lamina quantize` needs samples of the inputs",
+                    percent(precision_.quantising))
+              : "";
+      all.push_back({0.9 * precision_.narrowing,
+                     fmt::format("Try bf16, which needs no other files: this command measures it, and "
+                                 "`lamina check` with that option reports how far outputs drift{}.",
+                                 more),
+                     line(here_ ? "benchmark" : "explain", "--precision bf16")});
     }
     if (precision_.quantising >= 0.1 && here_) {
       const auto ending = model_.ends_with(".onnx") ? "onnx" : "xml";
-      all.push_back(
-          {0.3 * precision_.quantising,
-           "Try 8 bits: this line quantises the model, with a folder of samples of its inputs in the "
-           "place of SAMPLES.",
-           line("quantize", fmt::format("--data SAMPLES -o quantized.{}", ending))});
+      all.push_back({0.3 * precision_.quantising,
+                     "Try 8 bits: this command quantises the model; replace SAMPLES by a folder with samples "
+                     "of its inputs.",
+                     line("quantize", fmt::format("--data SAMPLES -o quantized.{}", ending))});
     }
     if (missed_.first >= kWorthSaying)
       all.push_back(
           {missed_.first,
-           fmt::format("Look at the element-wise steps that could be fused: this line says all about {}.",
-                       in_quotes(missed_.second)),
+           fmt::format(
+               "Look at the element-wise steps that could be fused: this command shows everything about {}.",
+               in_quotes(missed_.second)),
            line("explain", "--node " + shell_word(missed_.second))});
     if (unjoined_.first >= 0.1)
       all.push_back(
           {0.3 * unjoined_.first,
-           fmt::format("Look at what keeps element-wise steps apart, in the model that was exported: this "
-                       "line says all about the dearest, {}.",
+           fmt::format("See why element-wise steps are not fused, and whether the model can be exported "
+                       "differently: this command shows everything about the most expensive one, {}.",
                        in_quotes(unjoined_.second)),
            line("explain", "--node " + shell_word(unjoined_.second))});
     if (between_ >= 0.3 && s_.impl().threads() > 1)
-      all.push_back(
-          {0.5 * between_,
-           fmt::format(
-               "What passes between the steps takes {}, so the model may be too small for {} threads: "
-               "this line runs it on one.",
-               percent(between_), s_.impl().threads()),
-           line("benchmark", "--threads 1")});
+      all.push_back({0.5 * between_,
+                     fmt::format("The time between the steps is {} of a run, so the model may be too small "
+                                 "for {} threads: this command runs it on one.",
+                                 percent(between_), s_.impl().threads()),
+                     line("benchmark", "--threads 1")});
     const auto best = std::max_element(all.begin(), all.end(),
                                        [](const auto& a, const auto& b) { return a.gain < b.gain; });
     if (best != all.end()) return *best;
     if (!here_)
-      return {0, "No change is estimated to gain much: this line compares kernels by layer on that machine.",
+      return {0,
+              "No change is estimated to gain much: this command shows the rules and steps on that machine.",
               line("explain", "--summary")};
     const auto rivals = near_rivals();
-    return {
-        0,
-        rivals
-            ? fmt::format(
-                  "No other precision and no fusion promises much: {} another kernel estimated within a "
-                  "quarter of the chosen one, and this line measures which is faster.",
-                  count_of(rivals, "layer") + (rivals == 1 ? " has" : " have"))
-            : "No other precision, fusion or kernel promises much: this line measures how fast it runs with "
-              "several requests at once.",
-        line("benchmark", rivals ? "--tune" : "--hint throughput")};
+    return {0,
+            rivals
+                ? fmt::format(
+                      "No other precision or fusion is estimated to gain much: {} another kernel estimated "
+                      "within a quarter of the chosen one, and this command measures which is faster.",
+                      count_of(rivals, "layer") + (rivals == 1 ? " has" : " have"))
+                : "No other precision, fusion or kernel is estimated to gain much: this command measures the "
+                  "throughput with several requests at once.",
+            line("benchmark", rivals ? "--tune" : "--hint throughput")};
   }
 
   const Findings& all_;

@@ -86,7 +86,7 @@ class Sentences {
       out_.quantising = f_.estimate > 0 ? std::max(0.0, in_floats - now) / f_.estimate : 0;
       const auto type = narrow == compared.size() ? "in bf16" : narrow > 0 ? "as they run" : "in f32";
       const auto how = now >= kProfits * in_floats      ? "would not pay"
-                       : out_.quantising < kWorthSaying ? "would gain next to nothing"
+                       : out_.quantising < kWorthSaying ? "would gain almost nothing"
                                                         : "would pay";
       return fmt::format("8 bits {} on {}: {} {} in 8 bits and {} {}, of {} for all steps; {}{}.", how,
                          processor(), products, times_text(now), times_text(in_floats), type,
@@ -130,7 +130,7 @@ class Sentences {
     if (f_.s.impl().options().precision == Precision::f32)
       for (const auto& f : f_.all.fates)
         if (f.type == "DequantizeLinear" || f.type == "FakeQuantize" || f.type == "Dequantize")
-          return "; the model is quantised and runs in f32, as was asked";
+          return "; the model is quantised and runs in f32, as you asked";
     return "";
   }
 
@@ -164,7 +164,7 @@ class Sentences {
           "bf16 was asked for and no product uses it: {}, and conversions cost more or values must stay f32.",
           figures);
     out_.narrowing = gain;
-    if (gain < kWorthSaying) return fmt::format("bf16 would gain next to nothing: {}.", figures);
+    if (gain < kWorthSaying) return fmt::format("bf16 would gain almost nothing: {}.", figures);
     return fmt::format("bf16 would save up to {} of the estimated time: {}, before conversions.",
                        percent(gain), figures);
   }

@@ -120,10 +120,11 @@ Verb setup_version(OptionSet& options) {
   auto o = std::make_shared<VersionOptions>();
   options.flag("--verbose", o->verbose, "Libraries, processor, limits");
   const auto properties =
-      options.flag("--properties", o->properties, "Settings that a model would get here, and why");
-  options.list("--set", o->common.set, "KEY=VALUE", "With --properties: a setting; may be given often");
+      options.flag("--properties", o->properties, "Show the settings that a model would get here, and why");
+  options.list("--set", o->common.set, "KEY=VALUE",
+               "With --properties: a setting; may be given several times");
   options.text("--system-root", o->root, "DIR",
-               "With --properties: the folder below which the machine is read (/)");
+               "With --properties: read the machine from /proc and /sys below this folder (/)");
   add_json(options, o->common);
   return [=] {
     if (!properties.given() && (!o->common.set.empty() || o->root != "/"))

@@ -128,8 +128,8 @@ void ask_for_sizes(const std::vector<OpenInput>& open, const LoadedModel* model,
   }
   if (open.size() > kFew) names += fmt::format(" and {} more", open.size() - kFew);
   throw UsageError(
-      fmt::format("the model leaves sizes of its input{} open: {}; say them, for example with{}{}",
-                  open.size() == 1 ? "" : "s", names, options, files ? " (or give files of inputs)" : ""));
+      fmt::format("the model leaves sizes of its input{} open: {}; give them, for example with{}{}",
+                  open.size() == 1 ? "" : "s", names, options, files ? " (or give input files)" : ""));
 }
 
 }  // namespace lamina::tool

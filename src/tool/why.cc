@@ -122,15 +122,15 @@ std::string why_silent(const Rule& rule, const Compiled& compiled,
       fits = fits || root_fits(graph, rule.pattern, graph.node(id));
       in_bodies = in_bodies && &graph != g;
     });
-  if (operators.empty()) return "no node stands for that layer any more, so no rule looked at it";
-  if (in_bodies && rule.set == RuleSet::precision) return "what bodies of control flow compute stays f32";
+  if (operators.empty()) return "no node computes that layer any more, so no rule looked at it";
+  if (in_bodies && rule.set == RuleSet::precision) return "bodies of control flow stay f32";
   const auto root = describe(rule.pattern, 0);
   if (!fits && operators.count(root))
-    return fmt::format("its pattern never fitted there: it begins at {} of another kind", root);
+    return fmt::format("its pattern never matched there: it begins at {} of another kind", root);
   if (!fits)
-    return fmt::format("its pattern never fitted there: it begins at {}; this layer is {}", root,
+    return fmt::format("its pattern never matched there: it begins at {}; this layer is {}", root,
                        fmt::join(operators, ", then "));
-  return fmt::format("its pattern never fitted there: it looks for {}",
+  return fmt::format("its pattern never matched there: it looks for {}",
                      shortened(describe(rule.pattern, 2), 400));
 }
 

@@ -43,7 +43,7 @@ TEST(CompileOptions, exempt_patterns_are_checked) {
   options.exempt = {".*", "nothing"};
   const CompiledModel compiled(model, options);
   EXPECT_TRUE(compiled.fusions().empty());
-  EXPECT_EQ(said, std::vector<std::string>{"exempt \"nothing\": fits the name of no node"});
+  EXPECT_EQ(said, std::vector<std::string>{"exempt \"nothing\": matches the name of no node"});
   options.exempt = {"(a"};
   expect_error([&] { CompiledModel(model, options); }, ErrorCode::bad_option, "(a");
 }

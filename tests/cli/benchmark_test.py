@@ -69,7 +69,7 @@ class BenchmarkApp(Base):
         self.refused("benchmark", SMALL, "-nstreams", "MANY", says="-nstreams MANY: wanted a number from 0 to 1024, AUTO or NUMA")
         self.refused("benchmark", SMALL, "-t", "nan", says="-t: nan is not a number")
         self.refused("benchmark", SMALL, "-max_irate", "nan", says="-max_irate: nan is not a number")
-        self.refused("benchmark", SMALL, "-nstreams", "GPU:2", says="-nstreams GPU:2: says nothing of the CPU")
+        self.refused("benchmark", SMALL, "-nstreams", "GPU:2", says="-nstreams GPU:2: has no entry for the CPU")
         self.refused("benchmark", SMALL, "-shape", "[x,1,28,28]", says='"x" is not a size')
         self.refused("benchmark", SMALL, "-data_shape", "Input3[1,1,28,28", says="-data_shape")
         self.refused("benchmark", SMALL, "-ip", "u9", says="-ip u9: wanted an element type")
@@ -145,7 +145,7 @@ class WordsThatWouldDoNothing(Base):
             self.refused("graph", SMALL, "-o", "x.svg", word, value, says=f"{word}: goes with --stage runtime")
             self.refused("graph", SMALL, "-o", "x.svg", "--compare", word, value, says=f"{word}: goes with --stage runtime")
         for word, value in (("--disable", "nosuch"), ("--exempt", "("), ("--set", "CPU_THREADS_NUM=1")):
-            self.refused("graph", SMALL, "-o", "x.svg", "--stage", "original", word, value, says=f"{word}: goes without --stage original")
+            self.refused("graph", SMALL, "-o", "x.svg", "--stage", "original", word, value, says=f"{word}: cannot be combined with --stage original")
         self.refused("graph", SMALL, "-o", "x.svg", "--tune", says="--tune: goes with --stage runtime")
         self.refused("graph", SMALL, "-o", "x.svg", "--set", "PERF_COUNT=YES", says="--set PERF_COUNT=YES: goes with --stage runtime")
         self.refused("graph", SMALL, "-o", "x.svg", "--set", "PERF_COUMT=YES", says="did you mean")
@@ -162,7 +162,7 @@ class WordsThatWouldDoNothing(Base):
 
     def test_idle_exemptions_are_told(self) -> None:
         done = lamina("graph", SMALL, "--exempt", "nosuch", "-o", f"{self.folder.name}/x.dot")
-        self.assertEqual((done.returncode, done.stderr), (0, 'lamina: warning: exempt "nosuch": fits the name of no node\n'))
+        self.assertEqual((done.returncode, done.stderr), (0, 'lamina: warning: exempt "nosuch": matches the name of no node\n'))
 
 
 class Interrupted(Base):

@@ -144,7 +144,7 @@ class Verbs(Base):
     def test_exempt(self) -> None:
         idle = lamina("run", MODEL, *SHAPE, "--exempt", "nothing.*")
         self.assertEqual(idle.returncode, 0, idle.stderr)
-        self.assertIn('exempt "nothing.*": fits the name of no node', idle.stderr)
+        self.assertIn('exempt "nothing.*": matches the name of no node', idle.stderr)
         self.assertNotIn("exempt", lamina("run", MODEL, *SHAPE, "--exempt", ".*").stderr)
 
     def test_names_of_any_length_are_matched(self) -> None:
@@ -307,24 +307,24 @@ class WrongUse(Base):
             return done.stderr
 
         self.assertIn("kernels other than estimated", tuned())
-        self.assertIn("as they were measured", tuned())
+        self.assertIn("as measured before", tuned())
         files = list((self.path / "lamina" / "tuned").iterdir())
         self.assertEqual(len(files), 1)
         # What decides differently was not measured yet; what decides nothing changes nothing.
         lower = [] if LOWEST else [["--max-isa", "sse41"]]
         for more in ["--disable", "all"], ["--exempt", ".*"], *lower:
             self.assertIn("kernels other than estimated", tuned(*more), more)
-        self.assertIn("as they were measured", tuned("--set", "CACHED_PLANS=3"))
+        self.assertIn("as measured before", tuned("--set", "CACHED_PLANS=3"))
         for text in "{", "[]", '{"key": 3}', "\x00" * 50:
             files[0].write_text(text)
             said = tuned()
             self.assertIn("is no file of --tune", said)
             self.assertIn("kernels other than estimated", said)
-            self.assertIn("as they were measured", tuned())
+            self.assertIn("as measured before", tuned())
         file = json.loads(files[0].read_text())
         files[0].write_text(json.dumps({**file, "force": ["NoSuchLayer=native"]}))
-        self.assertIn("are not offered any more", tuned())
-        self.assertIn("as they were measured", tuned())
+        self.assertIn("are not available any more", tuned())
+        self.assertIn("as measured before", tuned())
         shutil.rmtree(self.path / "lamina")
         (self.path / "lamina").write_text("a file in the folder's place")
         self.assertIn("not remembered", tuned())
@@ -351,7 +351,7 @@ class WrongUse(Base):
         self.assertEqual([s["streams"] for s in json.loads(report.read_text())["streams"]], [1, 2])
         said = [call("run", "--tune").stderr for _ in range(2)]
         self.assertRegex(said[0], r"kernels other than estimated, [12] streams?\n")
-        self.assertRegex(said[1], r"kernels, [12] streams? as they were measured")
+        self.assertRegex(said[1], r"kernels, [12] streams? as measured before")
 
     def test_tuning_where_names_or_places_are_odd(self) -> None:
         weights = onnx.numpy_helper.from_array(np.ones((8, 8), np.float32), "w")
@@ -381,8 +381,8 @@ class WrongUse(Base):
         self.assertIn("kernels other than estimated", tuned(str(self.path)))
         file = next((self.path / "lamina" / "tuned").iterdir())
         file.write_text(json.dumps({**json.loads(file.read_text()), "force": ["last=nonsense"]}))
-        self.assertIn("are not offered any more", tuned(str(self.path)))  # sizes are known when it runs
-        self.assertIn("as they were measured", tuned(str(self.path)))
+        self.assertIn("are not available any more", tuned(str(self.path)))  # sizes are known when it runs
+        self.assertIn("as measured before", tuned(str(self.path)))
         file.unlink()
         os.mkfifo(file)
         self.assertIn("is a pipe", tuned(str(self.path)))
@@ -390,7 +390,7 @@ class WrongUse(Base):
         if LOWEST:
             return  # there is no other instruction set to limit it to
         self.assertIn("kernels other than estimated", tuned(str(self.path), "--max-isa", "sse41"))
-        self.assertIn("as they were measured", tuned(str(self.path), "--max-isa", "sse41"))
+        self.assertIn("as measured before", tuned(str(self.path), "--max-isa", "sse41"))
 
     def test_settable_inputs(self) -> None:
         scale = onnx.numpy_helper.from_array(np.array([3, 4], np.float32), "w")

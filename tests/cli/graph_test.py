@@ -148,7 +148,7 @@ class Pictures(Base):
         self.assertEqual({i[0] for i in ids}, {"n", "o"})
         self.assertEqual(len(ids), len(set(ids)))
         words = [t.text for t in root.iter(f"{SVG}text")]
-        for word in ("original", "optimized", "#1", "\u2192 #1", "gone"):
+        for word in ("original", "optimized", "#1", "\u2192 #1", "removed"):
             self.assertIn(word, words)
         self.assertIn("fuse-linear", svg.read_text())  # what the rules did is in the tooltips
 
@@ -240,7 +240,7 @@ class Pictures(Base):
         for verb in (["graph", "-o", self.path / "w.svg"], ["explain", "--no-run"]):
             done = lamina(*verb, model, "--exempt", "nosuch")
             self.assertEqual(done.returncode, 0, done.stderr)
-            self.assertIn('exempt "nosuch": fits the name of no node', done.stderr)
+            self.assertIn('exempt "nosuch": matches the name of no node', done.stderr)
 
     def test_all_models(self) -> None:
         for model in ALL:

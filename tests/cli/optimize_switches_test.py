@@ -104,7 +104,7 @@ class Switches(Base):
 
     def test_exempt_names_that_fit_nothing(self) -> None:
         done = self.done("-m", self.model, "-o", self.path, "-n", "x", "--finegrain_fusing", "nothing,conv1")
-        self.assertEqual(done.stderr, '[ WARNING ]  finegrain_fusing "nothing": is in the name of no node\n')
+        self.assertEqual(done.stderr, '[ WARNING ]  finegrain_fusing "nothing": matches part of no node name\n')
 
     def test_work_for_an_open_batch(self) -> None:
         fixed = self.made("--input_shape", "[1,3,8,8]")[1]
@@ -118,7 +118,7 @@ class Switches(Base):
                 self.assertEqual(document[when]["flops_of_one"], known)
                 if known:
                     self.assertEqual(document[when]["flops"], fixed[when]["flops"])
-            self.assertEqual("counted for one of it" in report.read_text(), known)
+            self.assertEqual("the figures are for a batch of 1" in report.read_text(), known)
 
     def test_an_empty_list_is_none(self) -> None:
         off = self.rules("--finegrain_fusing", "", "--disable_fusing", "--layout=", "--mean_values", "")

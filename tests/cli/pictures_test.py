@@ -86,7 +86,7 @@ class Pictures(unittest.TestCase):
     def test_png_of_all_kinds(self) -> None:
         grey = self.pixels[..., 0]
         for name, samples, colour, says in (("deep", self.pixels.astype(np.uint16) * 257, 2, "16 bits to 8"), ("grey", grey, 0, "grey to 3 equal channels"),
-                                            ("alpha", np.dstack([self.pixels, grey]), 6, "alpha laid over white")):
+                                            ("alpha", np.dstack([self.pixels, grey]), 6, "alpha blended with white")):
             (self.path / f"{name}.png").write_bytes(png(samples, colour))
             (note,) = self.notes(LARGE, "--input", self.path / f"{name}.png")
             self.assertIn(says, note)
@@ -97,9 +97,9 @@ class Pictures(unittest.TestCase):
         notes = self.notes(DYNAMIC, "--input", self.ppm, "--input", f"picture={self.ppm}")
         self.assertEqual(len(notes), 2)
         self.assertIn("f32[2,1,30,50]", notes[1])
-        self.refused(1, LARGE, "--input", self.ppm, "--input", self.ppm, says="2 pictures for a batch of 1")
+        self.refused(1, LARGE, "--input", self.ppm, "--input", self.ppm, says="2 images for a batch of 1")
         np.save(self.path / "x.npy", np.zeros((1, 3, 224, 224), np.float32))
-        self.refused(1, LARGE, "--input", self.path / "x.npy", "--input", self.path / "x.npy", says="only pictures fill a batch")
+        self.refused(1, LARGE, "--input", self.path / "x.npy", "--input", self.path / "x.npy", says="only images fill a batch")
 
     def test_wrong_words(self) -> None:
         self.refused(2, LARGE, "--mean", "1", says="no --input is one")
@@ -110,7 +110,7 @@ class Pictures(unittest.TestCase):
         self.refused(1, LARGE, "--input", self.ppm, "--layout", "nosuch=NHWC", says='there is no input "nosuch"')
         self.refused(2, LARGE, "--input", self.ppm, "--layout", "NCHW", "--layout", "NHWC", says="two layouts")
         self.refused(2, LARGE, "--input", self.ppm, "--mean", "", says="--mean: wanted a value")
-        self.refused(2, LARGE, "--input", self.ppm, "--scale", "1e-40", says="beyond what f32 holds")
+        self.refused(2, LARGE, "--input", self.ppm, "--scale", "1e-40", says="out of the range of f32")
         self.refused(2, LARGE, "--input", self.ppm, "--color", "cmyk", says="--color")
         np.save(self.path / "x.npy", np.zeros((1, 3, 224, 224), np.float32))
         self.refused(1, LARGE, "--input", self.path / "x.npy", "--shape", "1,3,1,1", says="--shape says [1,3,1,1]")

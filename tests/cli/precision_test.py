@@ -98,7 +98,7 @@ class Precision(unittest.TestCase):
         self.assertRegex(self.line("run", LARGE, "--precision", "bf16", "--max-isa", "avx2"), rf"^f32: \d+ layers; ({WITHOUT}|sse41 has no bf16 instructions)$")
         for name in ("haswell-laptop", "zen2-server", "hybrid-desktop"):
             text = self.text("explain", LARGE, "--machine", MACHINES / f"{name}.json", "--precision", "bf16")
-            self.assertIn(f"precision: what the model says in place of bf16: {WITHOUT}", text)
+            self.assertIn(f"precision: the model's precision instead of bf16: {WITHOUT}", text)
             self.assertNotIn("bf16 ->", text)
         text = self.text("explain", LARGE, "--machine", MACHINES / "amx-server.json", "--precision", "bf16", "--max-isa", "avx2")
         self.assertIn(WITHOUT, text)

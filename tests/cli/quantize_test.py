@@ -170,7 +170,7 @@ class QuantizeTest(unittest.TestCase):
         document = self.quantize("--exclude", "sec.*", "--exclude-type", "MatMul")
         self.assertEqual([x.get("reason") for x in document["layers"]], [None, "--exclude", "--exclude-type MatMul"])
         self.assertIn("w2", {t.name for t in onnx.load(self.path / "q.onnx").graph.initializer})
-        self.assertIn("fits the name of no node", self.refuse("--exclude", "fourth", output="x.onnx", status=2))
+        self.assertIn("matches the name of no node", self.refuse("--exclude", "fourth", output="x.onnx", status=2))
         self.assertIn('--exclude "(": no regular expression', self.refuse("--exclude", "(", output="x.onnx", status=2))
 
     def test_largest_allowed_drop(self) -> None:

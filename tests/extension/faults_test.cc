@@ -105,7 +105,7 @@ TEST(Faults, OfInferenceAreNamed) {
   expect_error([] { model_with(one("InferThrows"), {"faults.so"}); }, ErrorCode::bad_file,
                "infer: threw an exception: shapeless");
   expect_error([] { model_with(one("InfersNothing"), {"faults.so"}); }, ErrorCode::bad_file,
-               "infer: says nothing of output 0");
+               "infer does not set output 0");
 }
 
 TEST(Faults, RoundingIsWhatItWasBefore) {

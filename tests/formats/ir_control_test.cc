@@ -103,7 +103,8 @@ TEST(IrControl, TensorIteratorRefusals) {
          "part_size 0");
   expect(input(0, a.slice, "axis=\"7\"") + input(1, a.state) + output(2, a.result), back, "axis");
   expect(input(8, a.slice, "axis=\"1\"") + input(1, a.state) + output(2, a.result), back, "input port 8");
-  expect(input(0, a.slice, "axis=\"1\"") + output(2, a.result), "", "nothing gives parameter 'state'");
+  expect(input(0, a.slice, "axis=\"1\"") + output(2, a.result), "",
+         "parameter 'state' of the body gets no value");
   expect(good + output(2, a.result), back, "two results are mapped to output port 2");
   expect(good + output(44, a.result), back, "output port 44");
   expect(good, back_edge(a.state, a.result), "wanted a");

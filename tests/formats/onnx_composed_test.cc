@@ -90,7 +90,7 @@ TEST(OnnxComposed, Col2Im) {
   EXPECT_EQ(run("Col2Im", {x, image, block}), (List{1, 6, 8, 6}));
   EXPECT_EQ(refused("Col2Im", {x, {"i", integers({1}, {5}), true}, block}), "has 3 blocks, wanted 4");
   EXPECT_EQ(refused("Col2Im", {x, {"i", integers({1}, {1}), true}, block}),
-            "axis 0 of the padded picture is smaller than a block");
+            "axis 0 of the padded image is smaller than a block");
   EXPECT_EQ(refused("Col2Im", {x, {"i", integers({1}, {4}), false}, block}),
             "a image_shape that is computed");
   EXPECT_EQ(refused("Col2Im", {x, image, {"b", integers({1}, {3}), true}}), "2 channels for blocks of 3");

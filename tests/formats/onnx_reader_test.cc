@@ -95,8 +95,8 @@ TEST(OnnxReader, BrokenGraphs) {
   EXPECT_EQ(refused(x().node("Add", {"x", "b"}, {"a"}).node("Abs", {"a"}, {"b"}, {}, "abs").output("b")),
             "the nodes form a cycle with \"a\" (Add)");
   EXPECT_EQ(refused(x().node("Abs", {"z"}, {"y"}, {}, "n").output("y")),
-            "node \"n\" (Abs, opset 13): \"z\" is read, but nothing makes it");
-  EXPECT_EQ(refused(x().output("z")), "\"z\" is read, but nothing makes it");
+            "node \"n\" (Abs, opset 13): \"z\" is read, but no node makes it");
+  EXPECT_EQ(refused(x().output("z")), "\"z\" is read, but no node makes it");
   EXPECT_EQ(refused(x().node("Abs", {"x"}, {"y"}).node("Neg", {"x"}, {"y"}).output("y")),
             "the value \"y\" is made by two nodes");
   EXPECT_EQ(refused(x().input("k", ElementType::f32, {}).node("Abs", {"x"}, {"k"}).output("k")),

@@ -106,8 +106,8 @@ TEST(TensorflowHostile, NamesAndReferences) {
     EXPECT_NE(refusal(g.bytes()).find(why), std::string::npos) << refusal(g.bytes());
   };
   refuses(TensorflowGraph().input("x", {1}).node("Relu", "x", {"x"}), "two nodes have the name \"x\"");
-  refuses(TensorflowGraph().node("Relu", "y", {"q"}), "reads \"q\", which nothing makes");
-  refuses(TensorflowGraph().node("Relu", "y", {"^q"}), "reads \"^q\", which nothing makes");
+  refuses(TensorflowGraph().node("Relu", "y", {"q"}), "reads \"q\", which no node makes");
+  refuses(TensorflowGraph().node("Relu", "y", {"^q"}), "reads \"^q\", which no node makes");
   refuses(TensorflowGraph().input("x", {1}).node("Relu", "y", {"x:1"}), "reads output 1 of \"x\"");
   refuses(TensorflowGraph().input("x", {1}).node("Relu", "y", {"x:k"}), "output number");
   refuses(TensorflowGraph().input("x", {1}).node("Relu", "y", {"x:99999999999"}), "output number");

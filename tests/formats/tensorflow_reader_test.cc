@@ -138,7 +138,7 @@ TEST(TensorflowReader, WhatIsNotKnownIsListed) {
   EXPECT_EQ(m.unsupported[0].type, "Conv5D");
   EXPECT_EQ(m.unsupported[1].type, "VariableV2");
   EXPECT_EQ(m.unsupported[1].reason,
-            "a variable: the graph is not frozen, wanted one whose variables are constants");
+            "a variable: the graph is not frozen, wanted a graph whose variables are constants");
   EXPECT_EQ(result_names(m), Names{"sum"});
 }
 

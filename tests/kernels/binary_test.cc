@@ -336,7 +336,7 @@ TEST(Binary, refusals) {
   EXPECT_EQ(
       refusal("graph (x: f32[1,1,2,2]) -> (y) {\n w = const u1[1,1,3,3] seed(1)\n y = BinaryConvolution(x, "
               "w) dilations=[4000,4000] pads_begin=[4000,4000] pads_end=[4000,4000]\n}\n"),
-      "windows reach far outside of the picture");
+      "windows reach far outside the input");
 }
 
 /// As many differences as 16 bits count, and more than the sign asks for whatever the sum is.

@@ -184,7 +184,7 @@ TEST(Convert, ExemptLayersAreListedAndLeftAlone) {
   r.finegrain = {"n1", "such"};  // a part of the name is enough
   const auto searched = convert_model("m", reader_of(text), r);
   EXPECT_EQ(searched.exempt, Strings{"bn1"});
-  EXPECT_EQ(searched.warnings, Strings{"finegrain_fusing \"such\": is in the name of no node"});
+  EXPECT_EQ(searched.warnings, Strings{"finegrain_fusing \"such\": matches part of no node name"});
 }
 
 TEST(Convert, UnknownOperatorsBehindTheCutDoNotMatter) {

@@ -81,7 +81,7 @@ std::string refusal(Op op, const std::vector<Known>& inputs, const Ints& order) 
 
 TEST(PermuteHook, refusesWithAReason) {
   const auto x = f32({2, 3, 4});
-  EXPECT_EQ(refusal(LRN{}, {x, ints({1})}, {0, 2, 1}), "LRN is bound to the order of its axes");
+  EXPECT_EQ(refusal(LRN{}, {x, ints({1})}, {0, 2, 1}), "LRN depends on the order of its axes");
   EXPECT_EQ(refusal(Relu{}, {f32(Shape())}, {0, 1}), "the rank of what Relu reads is not known");
   EXPECT_EQ(refusal(Add{}, {x, f32(Shape())}, {0, 2, 1}),
             "its input 1 has the shape [...], wanted a rank of at most 3");

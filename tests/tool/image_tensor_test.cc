@@ -88,7 +88,7 @@ TEST(ImageTensor, IntegersAreRoundedAndCut) {
             (std::vector<double>{0, 50, 100}));
   const auto cut = made(port_of({1, 3, 1, 1}, ElementType::i8), {ramp(1, 1)});
   EXPECT_EQ(cut.values(), (std::vector<double>{0, 100, 127}));
-  EXPECT_NE(cut.notes[0].find("1 values cut to what i8 holds"), std::string::npos) << cut.notes[0];
+  EXPECT_NE(cut.notes[0].find("1 values clipped to the range of i8"), std::string::npos) << cut.notes[0];
   EXPECT_THROW(made(port_of({1, 3, 1, 1}, ElementType::boolean), {ramp(1, 1)}), Error);
 }
 
@@ -155,7 +155,7 @@ TEST(ImageTensor, SeveralPicturesFillABatch) {
   const auto repeated = made(port_of({3, 3, 1, 2}), {ramp(2, 1)});
   EXPECT_EQ(repeated.tensor.shape(), (Dims{3, 3, 1, 2}));
   EXPECT_EQ(repeated.values()[12], 0);
-  EXPECT_EQ(repeated.notes.back(), "input \"x\": 1 picture repeated to a batch of 3");
+  EXPECT_EQ(repeated.notes.back(), "input \"x\": 1 image repeated to a batch of 3");
   EXPECT_THROW(made(port_of({1, 3, 1, 2}), {ramp(2, 1), ramp(2, 1)}), Error);
 }
 

@@ -105,7 +105,7 @@ TEST(Image, PngAlphaIsLaidOverWhite) {
   const auto image =
       read_png("p", span_of(png_of(2, 1, 8, PNG_COLOR_TYPE_RGBA, {100, 0, 0, 255, 100, 0, 0, 51})));
   EXPECT_EQ(image.rgb, (Bytes{100, 0, 0, 224, 204, 204}));
-  EXPECT_EQ(image.notes, (std::vector<std::string>{"alpha laid over white"}));
+  EXPECT_EQ(image.notes, (std::vector<std::string>{"alpha blended with white"}));
 }
 
 TEST(Image, DamagedPngIsOneError) {

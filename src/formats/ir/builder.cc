@@ -109,7 +109,7 @@ void GraphBuilder::convert_layer(std::uint32_t index) {
   if (layer.is("Parameter")) {
     // a body's parameter that no port map names has no value
     if (values_[index].empty() || !values_[index][0].valid())
-      reading_.xml.fail(layer.xml, "nothing gives parameter '{}' its value", layer.name);
+      reading_.xml.fail(layer.xml, "parameter '{}' of the body gets no value", layer.name);
     return;
   }
   if (layer.is("Const") && !is_foreign_constant(layer)) {
@@ -193,7 +193,7 @@ void GraphBuilder::compare_types(std::uint32_t index) {
                         layer.type, layer.name, to_string(layer.outputs[i].shape), to_string(shape));
     reading_.warn(
         layer.xml,
-        fmt::format("output {} of {} '{}' is {} by the file and {} by its inputs; the latter holds", i,
+        fmt::format("output {} of {} '{}' is {} in the file, but {} by its inputs, which is used", i,
                     layer.type, layer.name, to_string(layer.outputs[i].shape), to_string(shape)));
   }
 }

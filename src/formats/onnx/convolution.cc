@@ -109,7 +109,7 @@ Values convert_conv_transpose(Call& c) {
 }
 
 Values convert_deform_conv(Call& c) {
-  if (spatial_axes(c, c.in(0), c.in(1)) != 2) c.unsupported("only pictures are supported");
+  if (spatial_axes(c, c.in(0), c.in(1)) != 2) c.unsupported("only 2-D images are supported");
   DeformableConvolution op;
   read_window(c, op, 2);
   op.group = c.i("group", 1);

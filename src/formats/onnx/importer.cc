@@ -156,7 +156,7 @@ ValueId Importer::lookup(Scope& scope, std::string_view name) {
     if (data == nullptr) fail(ErrorCode::bad_file, "\"{}\" is read by a body before it is made", name);
     id = scope.graph.add_constant(*data, std::string(name));
   } else {
-    fail(ErrorCode::bad_file, "\"{}\" is read, but nothing makes it", name);
+    fail(ErrorCode::bad_file, "\"{}\" is read, but no node makes it", name);
   }
   scope.values.emplace(name, id);
   return id;

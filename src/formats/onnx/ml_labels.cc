@@ -113,7 +113,7 @@ Values convert_label_encoder(Call& c) {
 Values convert_zip_map(Call& c) {
   c.warn(
       "ZipMap: the output is the tensor of scores [N, classes], not a list of maps; convert with "
-      "options={'zipmap': False} to have it so everywhere");
+      "options={'zipmap': False} to get this tensor in other programs, too");
   return {c.in(0)};
 }
 

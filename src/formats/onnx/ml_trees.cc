@@ -60,7 +60,7 @@ class NodeNumbers {
     std::sort(order_.begin(), order_.end(), [&](auto a, auto b) { return key(a) < key(b); });
     for (std::size_t i = 1; i < order_.size(); ++i)
       if (key(order_[i - 1]) == key(order_[i]))
-        c.fail("node {} of tree {} is there twice", nodes[order_[i]], trees[order_[i]]);
+        c.fail("node {} of tree {} occurs twice", nodes[order_[i]], trees[order_[i]]);
   }
   std::size_t find(std::int64_t tree, std::int64_t node, std::string_view what) const {
     const std::pair wanted(tree, node);

@@ -196,7 +196,7 @@ class Inliner {
     const auto name = text.substr(0, first);
     const auto node = function.nodes.find(name);
     if (node == function.nodes.end())
-      fail(ErrorCode::bad_file, "the function \"{}\" reads \"{}\", which nothing makes", function.def.name,
+      fail(ErrorCode::bad_file, "the function \"{}\" reads \"{}\", which no node makes", function.def.name,
            text);
     std::uint32_t port = 0;
     if (first != std::string_view::npos) {

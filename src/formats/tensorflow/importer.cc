@@ -35,7 +35,8 @@ bool gives_no_result(std::string_view op) {
 }
 
 std::string reason_against(std::string_view op) {
-  if (is_variable(op)) return "a variable: the graph is not frozen, wanted one whose variables are constants";
+  if (is_variable(op))
+    return "a variable: the graph is not frozen, wanted a graph whose variables are constants";
   return "";
 }
 

@@ -42,7 +42,7 @@ Links::Links(const GraphDef& graph)
       const auto reference = parse_reference(text);
       const auto from = find(reference.name);
       if (!from)
-        fail(ErrorCode::bad_file, "node \"{}\" ({}) reads \"{}\", which nothing makes", graph.nodes[n].name,
+        fail(ErrorCode::bad_file, "node \"{}\" ({}) reads \"{}\", which no node makes", graph.nodes[n].name,
              graph.nodes[n].op, text);
       if (reference.control) {
         nodes_[n].controls.push_back(*from);

@@ -85,12 +85,12 @@ struct Sizes {
 std::array<Sizes, 2> sizes_of(Call& c) {
   const auto wanted = c.wanted_ints(c.in(1), "sizes of the result");
   if (wanted.size() != 2 || c.known_rank(c.in(0)) != 4)
-    c.fail("the picture is {} and has {} sizes, wanted a rank of 4 and 2", to_string(c.shape(c.in(0))),
+    c.fail("the image is {} and has {} sizes, wanted a rank of 4 and 2", to_string(c.shape(c.in(0))),
            wanted.size());
   std::array<Sizes, 2> out;
   for (std::size_t i = 0; i < 2; ++i) {
     const auto& size = c.shape(c.in(0))[i + 1];
-    if (!size.known()) c.unsupported("sizes of the picture that are not known");
+    if (!size.known()) c.unsupported("an image of unknown size");
     if (size.size() > kMostPixels || wanted[i] > kMostPixels)
       c.unsupported("resizing from {} to {} pixels", size.size(), wanted[i]);
     if (size.size() < 1 || wanted[i] < 1) c.fail("resizes from {} to {} pixels", size.size(), wanted[i]);

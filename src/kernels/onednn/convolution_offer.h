@@ -54,7 +54,7 @@ void add_offer(Answers& answers, const NodeView& v, const Pd& pd, Layout layout,
                          Tensor::of({static_cast<std::int64_t>(post.bias.size())}, post.bias)});
   const auto described = describe_kept(pd, post.args);
   if (described && !may_be_made(*described))
-    return answers.refuse("onednn", "{}: oneDNN never gives back its code, and has made that of {} layers",
+    return answers.refuse("onednn", "{}: oneDNN never releases its code, and has made that of {} layers",
                           pd.impl_info_str(), kept_convolutions());
   o.make = [=, operands = std::move(post.args), prepare = integers.prepare(),
             key = "onednn" + integers.key()](MakeContext& context) {

@@ -123,7 +123,7 @@ bool add_bias_behind(const Attempt& a, Offer& o, const PostOps& post, Answers& a
   const auto whole = desc(y, ElementType::f32, a.layout),
              bias = desc(channels, ElementType::f32, Layout::plain);
   const Asked asked{.primitive = Primitive::binary, .node = v, .layout = a.layout, .post = &post};
-  const auto pd = try_create(answers, asked, "a bias behind a transposed convolution", [&] {
+  const auto pd = try_create(answers, asked, "a bias after a transposed convolution", [&] {
     return dnnl::binary::primitive_desc(engine(), dnnl::algorithm::binary_add, whole, bias, whole, post.attr);
   });
   if (!pd) return false;

@@ -13,7 +13,7 @@ constexpr std::int64_t kLeastChannels = 16;
 void offer_unary(const NodeView& v, Answers& answers) {
   const auto e = eltwise_of(v.node(), [&](std::size_t i) { return v.constant(i); });
   if (!e) return answers.refuse("onednn", "oneDNN has no eltwise for {}", v.node().op.name());
-  if (loses_nan(*e)) return answers.refuse("onednn", "{} makes a number of NaN there", v.node().op.name());
+  if (loses_nan(*e)) return answers.refuse("onednn", "{} turns NaN into a number there", v.node().op.name());
   const auto dims = v.dims(0);
   const Dims flat{static_cast<std::int64_t>(element_count(dims))};  // any dense layout is the same to it
   const auto d = desc(flat, ElementType::f32, Layout::plain);
@@ -44,7 +44,7 @@ void offer_binary(const NodeView& v, Answers& answers) {
   const auto& op = v.node().op;
   const auto algorithm = binary_of(op, 0);
   if (op.is<Maximum>() || op.is<Minimum>())
-    return answers.refuse("onednn", "{} makes a number of NaN there", op.name());
+    return answers.refuse("onednn", "{} turns NaN into a number there", op.name());
   if (!algorithm)
     return answers.refuse("onednn", "oneDNN has no binary primitive for {}", v.node().op.name());
   const auto y = v.out_dims();

@@ -20,7 +20,7 @@ using dnnl::algorithm;
 Verdict keeps_nan(const Machine& machine, const Op& op, const Eltwise& e) {
   if (!loses_nan(e) || ((op.is<Relu>() || op.is<Clamp>()) && machine.library != Isa::sse41))
     return Verdict::yes();
-  return Verdict::no("{} makes a number of NaN there", op.name());
+  return Verdict::no("{} turns NaN into a number there", op.name());
 }
 
 constexpr std::size_t kMostPostOps = 32;  // oneDNN's own limit

@@ -302,7 +302,7 @@ ValueId column_by_column(Spelling& c, ValueId positions, const Ints& plane) {
 
 std::vector<ValueId> positions_by_column(Spelling& c, const MaxPool& op) {
   const Shape shape = c.shape(c.in(0));
-  if (!shape.known()) c.refuse("places column by column of a picture {}", to_string(shape));
+  if (!shape.known()) c.refuse("indices column by column for an input {}", to_string(shape));
   const Dims dims = shape.sizes();
   const Ints plane(dims.begin() + 2, dims.end());
   std::int64_t pixels = 1, range = 1;

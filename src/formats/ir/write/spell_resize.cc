@@ -60,7 +60,7 @@ class Resizing {
 
   ValueId spell() {
     const Shape shape = c_.shape(c_.in(0));
-    if (!shape.known()) c_.refuse("this mode of a picture {}", to_string(shape));
+    if (!shape.known()) c_.refuse("this mode for an input {}", to_string(shape));
     if (!c_.constant(c_.in(1))) c_.refuse("this mode with sizes or scales that are computed");
     sizes_ = *c_.constant(c_.in(1));
     if (c_.has(3)) {

@@ -207,7 +207,7 @@ void offer_binary_depthwise(const NodeView& v, Answers& answers, const Epilogue&
   auto blocks = blocks_of(g.outputs, kernels.floats);
   const auto picture = Picture::of(g, static_cast<int>(v.op<BinaryConvolution>()->pad_value), kernels.bytes(),
                                    static_cast<std::int64_t>(blocks.size()) * kernels.bytes());
-  if (!picture) return answers.refuse("native", "windows reach far outside of the picture");
+  if (!picture) return answers.refuse("native", "windows reach far outside the input");
   Depthwise b{*picture, Frame(v, epilogue, thresholds)};
   b.kernels = &kernels;
   b.blocks = std::move(blocks);

@@ -159,7 +159,7 @@ void offer_binary_convolution(const NodeView& v, Answers& answers) {
   for (const auto* kernels : list) {
     const auto pad_value = static_cast<int>(v.op<BinaryConvolution>()->pad_value);
     const auto packing = Packing::of(g, *kernels, pad_value);
-    if (!packing) return answers.refuse("native", "windows reach far outside of the picture");
+    if (!packing) return answers.refuse("native", "windows reach far outside the input");
     const auto each = std::max<std::int64_t>(8, kernels->unit_channels);  // bits at which a group may begin
     Binary b{*packing, Frame(v, *epilogue, thresholds)};
     b.for_layouts(g.groups == 1 || packing->in_channels() % each == 0,

@@ -108,7 +108,7 @@ void add_later_stages(const NodeView& v, Answers& answers) {
     if (offer.stages >= size || offer.is_view) continue;
     const auto stages = offer.stages;
     if (const auto verdict = complete(v, offer); !verdict)
-      answers.refuse("native", "{}: the stages behind the first {} want a node of their own: {}", offer.label,
+      answers.refuse("native", "{}: the stages after the first {} need a node of their own: {}", offer.label,
                      stages, verdict.reason());
   }
 }

@@ -126,7 +126,7 @@ Parents binary_parents(const NodeView& first, std::string& why) {
   for (const auto* kernels : list)
     if (const auto bits = binary::Packing::of(g, *kernels, static_cast<int>(op.pad_value)))
       for (const auto& in : layouts) parents.push_back(std::make_shared<BinaryParent>(first, *bits, in));
-  if (parents.empty()) why = "windows reach far outside of the picture";
+  if (parents.empty()) why = "windows reach far outside the input";
   return parents;
 }
 
