@@ -247,7 +247,8 @@ class LoopReading {
     if (is_sequence(body, next))
       c_.fail("a carried value is a tensor before an iteration and a sequence after it");
     const auto& after = body.type(next);
-    if (after.element == ElementType::undefined) return;  // what makes it is listed
+    if (after.element == ElementType::undefined || type.element == ElementType::undefined)
+      return;  // what makes it is listed
     if (type.element != after.element) c_.unsupported("a carried value whose element type may change");
     if (!type.shape.ranked() || (after.shape.ranked() && after.shape.rank() == type.shape.rank())) return;
     type.shape = {};
