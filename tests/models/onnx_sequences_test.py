@@ -96,6 +96,15 @@ def loops() -> Iterator[Case]:
         r = Loop(m, go, e) <body = b (int64 i, bool c, seq(float[]) s) => (bool d, seq(float[]) t) {
             d = Identity(c) a = Gather<axis=0>(x,i) t = SequenceInsert(s,a) }>
         n = SequenceLength(r) }""", {"x": f(5, 3), "m": i(0)}
+    for inner, before in itertools.product(("t = SequenceInsert(s,a)", "t = SequenceInsert(s,a,zero)", "b = Neg(a) u = SequenceInsert(s,a) t = SequenceInsert(u,b)"), (
+            "e = SequenceEmpty<dtype=1>()", "e = SequenceConstruct(y0)")):
+        yield f"loop_nested_{len(inner)}_{len(before)}", f"""g (float[n,3] x, int64 m) => (float[k] y, int64 n) <bool go={{1}}, int64 zero={{0}}> {{
+            y0 = Gather<axis=0>(x,zero) {before}
+            r = Loop(m, go, e) <body = b (int64 i, bool c, seq(float[]) s0) => (bool d, seq(float[]) t0) {{
+                d = Identity(c) row = Gather<axis=0>(x,i)
+                t0 = Loop(m, go, s0) <body = b2 (int64 j, bool c2, seq(float[]) s) => (bool d2, seq(float[]) t) {{
+                    d2 = Identity(c2) row2 = Gather<axis=0>(x,j) a = Add(row,row2) {inner} }}> }}>
+            n = SequenceLength(r) y = ConcatFromSequence<axis=0>(r) }}""", {"x": f(5, 3), "m": i(3)}
     yield "loop_rank", """g (float[n] x, int64 m) => (y) <bool go={1}, int64[1] ax={0}> {
         y = Loop(m, go, x)<body = b (int64 i, bool c, float[] s) => (bool d, float[] t) { d = Identity(c) a = Add(s,s) t = Unsqueeze(a,ax) }> }""", {
         "x": f(3), "m": i(3)}
