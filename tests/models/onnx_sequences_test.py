@@ -96,6 +96,15 @@ def loops() -> Iterator[Case]:
         r = Loop(m, go, e) <body = b (int64 i, bool c, seq(float[]) s) => (bool d, seq(float[]) t) {
             d = Identity(c) a = Gather<axis=0>(x,i) t = SequenceInsert(s,a) }>
         n = SequenceLength(r) }""", {"x": f(5, 3), "m": i(0)}
+    for inner, before in itertools.product(("t = SequenceInsert(s,a)", "t = SequenceInsert(s,a,zero)", "b = Neg(a) u = SequenceInsert(s,a) t = SequenceInsert(u,b)"), (
+            "e = SequenceEmpty<dtype=1>()", "e = SequenceConstruct(y0)")):
+        yield f"loop_nested_{len(inner)}_{len(before)}", f"""g (float[n,3] x, int64 m) => (float[k] y, int64 n) <bool go={{1}}, int64 zero={{0}}> {{
+            y0 = Gather<axis=0>(x,zero) {before}
+            r = Loop(m, go, e) <body = b (int64 i, bool c, seq(float[]) s0) => (bool d, seq(float[]) t0) {{
+                d = Identity(c) row = Gather<axis=0>(x,i)
+                t0 = Loop(m, go, s0) <body = b2 (int64 j, bool c2, seq(float[]) s) => (bool d2, seq(float[]) t) {{
+                    d2 = Identity(c2) row2 = Gather<axis=0>(x,j) a = Add(row,row2) {inner} }}> }}>
+            n = SequenceLength(r) y = ConcatFromSequence<axis=0>(r) }}""", {"x": f(5, 3), "m": i(3)}
     yield "loop_rank", """g (float[n] x, int64 m) => (y) <bool go={1}, int64[1] ax={0}> {
         y = Loop(m, go, x)<body = b (int64 i, bool c, float[] s) => (bool d, float[] t) { d = Identity(c) a = Add(s,s) t = Unsqueeze(a,ax) }> }""", {
         "x": f(3), "m": i(3)}
@@ -141,10 +150,33 @@ def reductions() -> Iterator[Case]:
             y = {name}<keepdims={keep},noop_with_empty_axes={noop}>(x,axes) z = Abs(y) }}""", {"x": f(2, 3, 4), "axes": np.array(axes, np.int64)}
 
 
+def axes() -> Iterator[Case]:
+    x = f(2, 3, 4)
+    for chosen, mode in itertools.product(((1,), (0, 2), (-1, 0)), ("constant", "edge", "reflect", "wrap")):
+        feed = {"x": x, "p": np.ones(2 * len(chosen), np.int64), "axes": np.array(chosen, np.int64)}
+        name = f"pad_{mode}_{len(chosen)}_{chosen[0]}"
+        yield f"{name}_computed", f'g (float[a,b,c] x, int64[n] p, int64[m] axes) => (y) {{ y = Pad<mode="{mode}">(x,p,,axes) }}', feed
+        known = ",".join(map(str, chosen))
+        yield f"{name}_known", f"""g (float[a,b,c] x, int64[n] p) => (y) <int64[{len(chosen)}] axes={{{known}}}> {{
+            y = Pad<mode="{mode}">(x,p,,axes) }}""", {"x": x, "p": feed["p"]}
+    yield "crop_pad", "g (float[a,b,c] x, int64[n] k) => (y) { y = CenterCropPad(x,k) }", {"x": x, "k": i(3, 2, 4)}
+    yield "crop_pad_axes", "g (float[a,b,c] x, int64[2] k) => (y) { y = CenterCropPad<axes=[-1,0]>(x,k) }", {"x": x, "k": i(1, 5)}
+    pooled = "p, q = MaxPool<kernel_shape=[2,2],strides=[2,2]>(x)"
+    for size in (4, 5):
+        yield f"unpool_{size}", f"""g (float[n,3,h,w] x) => (y) {{ {pooled} y = MaxUnpool<kernel_shape=[2,2],strides=[2,2]>(p,q) }}""", {"x": f(2, 3, 4, size)}
+    of_any_rank = "g (float[a,b,c] x, int64[n] k) => (y) {{ z = Reshape(x,k) {} }}"
+    for name, node in {"flatten": "y = Flatten<axis=-1>(z)", "flatten_2": "y = Flatten<axis=-2>(z)", "pad": "p = Shape(z) q = Concat<axis=0>(p,p) y = Pad(z,q)",
+                       "unsqueeze": "a = Constant<value_ints=[0,-1]>() w = Unsqueeze(z,a) y = Relu(w)", "transpose": "y = Transpose(z)"}.items():
+        yield f"rank_{name}", of_any_rank.format(node), {"x": x, "k": i(2, 3, -1)}
+    for name, axis in itertools.product(("Softmax", "LogSoftmax"), (0, 1, -1)):
+        yield f"rank_{name}_{axis}_opset12", of_any_rank.format(f"y = {name}<axis={axis}>(z)"), {"x": x, "k": i(2, 3, -1)}
+
+
 def verdict(case: Case) -> str:
     """What is wrong; nothing when ONNX Runtime agrees."""
-    _, text, feed = case
-    model = onnx.parser.parse_model(f'<ir_version: 9, opset_import: ["" : 18]>\n{text}')
+    name, text, feed = case
+    opset = 12 if name.endswith("opset12") else 19
+    model = onnx.parser.parse_model(f'<ir_version: 9, opset_import: ["" : {opset}]>\n{text}')
     for port in model.graph.output:
         if not port.type.HasField("tensor_type"):
             port.type.tensor_type.elem_type = onnx.TensorProto.FLOAT
@@ -172,7 +204,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--only", default="")
     options = parser.parse_args()
-    cases = [c for kind in (splits, places, loops, branches, maps, reductions) for c in kind() if options.only in c[0]]
+    cases = [c for kind in (splits, places, loops, branches, maps, reductions, axes) for c in kind() if options.only in c[0]]
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         verdicts = list(pool.map(verdict, cases))
     for case, why in zip(cases, verdicts, strict=True):

@@ -108,8 +108,11 @@ template <class O>
 Values softmax(Call& c) {
   const auto x = c.in(0);
   if (c.version() >= 13) return {c.add(O{c.i("axis", -1)}, {x})};
-  const auto rank = c.known_rank(x);
-  const auto axis = c.axis(c.i("axis", 1), std::max<std::size_t>(rank, 1));
+  if (!c.rank(x)) {  // the product of the sizes in front, and what is left
+    const auto flat = c.reshape(x, c.concat({front_size(c, x, c.i("axis", 1)), c.ints_constant({-1})}, 0));
+    return {c.reshape(c.add(O{1}, {flat}), c.shape_of(x))};
+  }
+  const auto axis = c.axis(c.i("axis", 1), std::max<std::size_t>(c.known_rank(x), 1));
   if (is_last(c.type(x).shape, axis)) return {c.add(O{static_cast<std::int64_t>(axis)}, {x})};
   Ints pattern(axis, 0);  // keeps the sizes in front, joins the others
   pattern.push_back(-1);

@@ -8,6 +8,7 @@
 #include "ops/gathering.h"
 #include "ops/generation.h"
 #include "ops/movement.h"
+#include "ops/reduction.h"
 #include "ops/shaping.h"
 
 namespace lamina::onnx {
@@ -15,6 +16,12 @@ ValueId add(Call& c, ValueId a, ValueId b) { return c.add(Add{}, {a, b}); }
 ValueId subtract(Call& c, ValueId a, ValueId b) { return c.add(Subtract{}, {a, b}); }
 ValueId multiply(Call& c, ValueId a, ValueId b) { return c.add(Multiply{}, {a, b}); }
 ValueId divide(Call& c, ValueId a, ValueId b) { return c.add(Divide{false}, {a, b}); }
+
+ValueId front_size(Call& c, ValueId x, std::int64_t axis) {
+  ReduceProd product;
+  product.keep_dims = true;
+  return c.add(product, {c.slice(c.shape_of(x), 0, 0, axis), c.ints_constant({0})});
+}
 
 void require_same_type(const Call& c, std::size_t zero_point, std::size_t numbers) {
   if (!c.has(zero_point)) return;

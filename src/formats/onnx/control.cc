@@ -167,7 +167,7 @@ class LoopReading {
     } else if (s.form != SequenceForm::absent && s.form != SequenceForm::open) {
       v.sequence.form = SequenceForm::packed;
     }
-    v.appended = s.form != SequenceForm::absent && s.form != SequenceForm::open && only_appends(i);
+    v.appended = s.form != SequenceForm::absent && only_appends(i);
     return v;
   }
 
@@ -247,7 +247,8 @@ class LoopReading {
     if (is_sequence(body, next))
       c_.fail("a carried value is a tensor before an iteration and a sequence after it");
     const auto& after = body.type(next);
-    if (after.element == ElementType::undefined) return;  // what makes it is listed
+    if (after.element == ElementType::undefined || type.element == ElementType::undefined)
+      return;  // what makes it is listed
     if (type.element != after.element) c_.unsupported("a carried value whose element type may change");
     if (!type.shape.ranked() || (after.shape.ranked() && after.shape.rank() == type.shape.rank())) return;
     type.shape = {};
@@ -343,7 +344,9 @@ class LoopReading {
   Values initial_values(const Carried& v) const {
     if (!v.is_sequence) return {v.initial};
     if (v.appended) return {};
-    const auto s = sequence_of(c_.graph(), v.initial);
+    auto s = sequence_of(c_.graph(), v.initial);
+    // The loop is in a body that will be read again: any sequence will do for now.
+    if (s.form == SequenceForm::open) s = {SequenceForm::listed, {}, s.item};
     return v.sequence.form == SequenceForm::packed ? packed(c_, s, v.sequence.item).values : s.values;
   }
 
@@ -354,6 +357,13 @@ class LoopReading {
     s.values.assign(next, next + count);
     next += count;
     const auto before = sequence_of(c_.graph(), v.initial);
+    if (before.form == SequenceForm::open) {
+      const bool changes = s.form == SequenceForm::packed;
+      const auto item = !changes                     ? before.item
+                        : before.item.shape.ranked() ? common_item(before.item, s.item)
+                                                     : s.item;
+      return add_sequence(c_.graph(), {SequenceForm::open, {}, item});
+    }
     if (v.appended && !(before.form == SequenceForm::listed && before.values.empty()))
       s = chained(c_, packed(c_, before, s.item), s);
     return add_sequence(c_.graph(), s);

@@ -125,7 +125,7 @@ class Importer {
   std::map<std::string_view, std::int64_t> opsets_;
   std::map<std::tuple<std::string, std::string, std::int64_t, std::string>, std::size_t> unsupported_;
   std::set<std::string> warned_;
-  std::int64_t body_budget_ = 2'000'000;  // nodes of bodies, each time that they are read
+  std::int64_t body_budget_ = 1'000'000;  // nodes of bodies, each time that they are read
   std::size_t nodes_inlined_ = 0, calls_ = 0;
 };
 

@@ -240,6 +240,8 @@ Sequence chained(const Building& b, const Sequence& first, const Sequence& secon
 Sequence with_inserted(const Building& b, const Sequence& s, ValueId element, ValueId position) {
   const auto type = b.type(element);
   if (s.form == SequenceForm::open) {
+    if (type.element == ElementType::undefined || !type.shape.ranked())
+      throw NotSupported{"an element of unknown type or rank"};
     auto grown = s;
     grown.item =
         s.item.element == ElementType::undefined || !s.item.shape.ranked() ? type : common_item(s.item, type);

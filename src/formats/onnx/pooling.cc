@@ -80,26 +80,42 @@ Values convert_global_lp_pool(Call& c) {
   return {root(c, c.add(sum, {power(c, c.in(0), p), c.axes_from(c.in(0), 2)}), p)};
 }
 
-/// Writes each element to its place in zeros of the size before pooling.
-Values convert_max_unpool(Call& c) {
-  if (c.has(2)) c.unsupported("output_shape is not supported");
-  const auto x = c.in(0), indices = c.in(1);
-  const auto& shape = c.type(x).shape;
+constexpr std::int64_t kMostPixels = 1 << 30;
+
+/// The shape before pooling, i64 [rank].
+ValueId unpooled_shape(Call& c, ValueId x) {
   const auto kernel = wanted_kernel(c);
   Window window;
   read_window(c, window, kernel.size());
-  if (!shape.known()) c.unsupported("an input of unknown shape is not supported");
-  if (shape.rank() != kernel.size() + 2)
-    c.fail("input has rank {}, kernel_shape {} values", shape.rank(), kernel.size());
-  auto sizes = shape.sizes();
+  const auto axes = kernel.size() + 2;
+  if (const auto rank = c.rank(x); rank && *rank != axes)
+    c.fail("input has rank {}, kernel_shape {} values", *rank, kernel.size());
+  Ints strides(axes, 1), more(axes, 0);
   for (std::size_t i = 0; i < kernel.size(); ++i) {
-    Dim out = Dim(sizes[i + 2] - 1) * Dim(window.strides.empty() ? 1 : window.strides[i]) + Dim(kernel[i]);
-    if (!window.pads_begin.empty()) out = out - Dim(window.pads_begin[i]) - Dim(window.pads_end[i]);
-    if (!out.known() || out.size() <= 0) c.fail("gives an empty result on axis {}", i + 2);
-    sizes[i + 2] = out.size();
+    auto& stride = strides[i + 2];
+    if (!window.strides.empty()) stride = window.strides[i];
+    const bool padded = !window.pads_begin.empty();
+    const auto begin = padded ? window.pads_begin[i] : 0, end = padded ? window.pads_end[i] : 0;
+    for (auto number : {kernel[i], stride, begin, end})
+      if (std::abs(number) > kMostPixels) c.fail("a window of {} elements on axis {}", number, i + 2);
+    more[i + 2] = kernel[i] - stride - begin - end;
   }
-  const auto count = static_cast<std::int64_t>(element_count(sizes));
-  const auto zeros = c.filled(c.number_like(0, x), c.ints_constant({count}));
+  const auto sizes = add(c, multiply(c, c.shape_of(x), c.ints_constant(strides)), c.ints_constant(more));
+  if (const auto known = c.known_ints(sizes))
+    for (std::size_t i = 2; i < known->size(); ++i)
+      if ((*known)[i] <= 0) c.fail("gives an empty result on axis {}", i);
+  return folded(c, sizes);
+}
+
+/// Writes each element to its place in zeros of the size before pooling.
+Values convert_max_unpool(Call& c) {
+  const auto x = c.in(0), indices = c.in(1);
+  if (c.has(2)) c.unsupported("output_shape: ONNX and ONNX Runtime count indices differently with it");
+  const auto sizes = unpooled_shape(c, x);
+  ReduceProd product;
+  product.keep_dims = true;
+  const auto count = folded(c, c.add(product, {sizes, c.ints_constant({0})}));
+  const auto zeros = c.filled(c.number_like(0, x), count);
   const auto flat = c.add(ScatterElementsUpdate{},
                           {zeros, c.reshape(indices, Ints{-1}), c.reshape(x, Ints{-1}), c.int_constant(0)});
   return {c.reshape(flat, sizes)};

@@ -16,16 +16,12 @@ namespace {
 
 Values convert_reshape(Call& c) { return {c.add(Reshape{!c.flag("allowzero")}, {c.in(0), c.in(1)})}; }
 
-ValueId product(Call& c, ValueId sizes) {
-  ReduceProd op;
-  op.keep_dims = true;
-  return c.add(op, {sizes, c.ints_constant({0})});
-}
-
 /// Two axes: those before `axis`, and the others.
 Values convert_flatten(Call& c) {
   const auto x = c.in(0);
   auto axis = c.i("axis", 1);
+  if (!c.rank(x) && axis < 0)
+    return {c.reshape(x, c.concat({front_size(c, x, axis), c.ints_constant({-1})}, 0))};
   if (axis < 0) axis += static_cast<std::int64_t>(c.known_rank(x));
   if (const auto rank = c.rank(x); axis < 0 || (rank && axis > static_cast<std::int64_t>(*rank)))
     c.fail("axis is {}, the input has rank {}", c.i("axis", 1), rank ? *rank : 0);
@@ -39,8 +35,7 @@ Values convert_flatten(Call& c) {
   }
   if (axis == 0) return {c.reshape(x, c.ints_constant({1, -1}))};
   if (axis == 1) return {c.add(Reshape{true}, {x, c.ints_constant({0, -1})})};
-  const auto front = product(c, c.slice(c.shape_of(x), 0, 0, axis));
-  return {c.reshape(x, c.concat({front, c.ints_constant({-1})}, 0))};
+  return {c.reshape(x, c.concat({front_size(c, x, axis), c.ints_constant({-1})}, 0))};
 }
 
 /// Axes are an attribute before opset 13, an input since.

@@ -113,6 +113,29 @@ std::pair<ValueId, ValueId> known_pads(Call& c, const Ints& pads, std::optional<
   return {c.ints_constant(begins), c.ints_constant(ends)};
 }
 
+/// Numbers for some axes, known or computed, as numbers for all axes of x; 0 for the others.
+ValueId for_all_axes(Call& c, ValueId x, ValueId axes, ValueId numbers) {
+  const auto rank = c.to_vector(c.rank_of(x));
+  const auto zero = c.int_constant(0);
+  axes = c.convert(axes, ElementType::i64);
+  axes = c.add(Select{}, {c.add(Less{}, {axes, zero}), add(c, axes, rank), axes});
+  return c.add(ScatterElementsUpdate{}, {c.filled(zero, rank), axes, numbers, zero});
+}
+
+/// Begins and ends for all axes, where pads or axes show at run time. `axes` may be invalid.
+std::pair<ValueId, ValueId> computed_pads(Call& c, ValueId x, ValueId pads, ValueId axes) {
+  const auto one = c.ints_constant({1}), zero = c.ints_constant({0});
+  pads = c.convert(pads, ElementType::i64);
+  auto count = c.shape_of(pads);
+  if (const auto rank = c.rank(x); rank && !axes.valid())
+    count = c.ints_constant({2 * static_cast<std::int64_t>(*rank)});
+  const auto half = divide(c, count, c.ints_constant({2}));
+  const auto begins = c.add(Slice{}, {pads, zero, half, one, zero});
+  const auto ends = c.add(Slice{}, {pads, half, count, one, zero});
+  if (!axes.valid()) return {begins, ends};
+  return {for_all_axes(c, x, axes, begins), for_all_axes(c, x, axes, ends)};
+}
+
 Values convert_pad(Call& c) {
   const auto x = c.in(0);
   std::pair<ValueId, ValueId> pads;
@@ -121,18 +144,10 @@ Values convert_pad(Call& c) {
     pads = known_pads(c, c.ints("pads"), std::nullopt);
     value = c.number_like(c.f("value", 0), x);
   } else {
-    std::optional<Ints> axes;
-    if (c.has(3)) {
-      axes = c.known_ints(c.in(3));
-      if (!axes) c.unsupported("axes that are computed");
-    }
-    if (const auto list = c.known_ints(c.in(1))) {
-      pads = known_pads(c, *list, axes);
-    } else {
-      if (axes) c.unsupported("axes with pads that are computed");
-      const auto rank = static_cast<std::int64_t>(c.known_rank(x));
-      pads = {c.slice(c.in(1), 0, 0, rank), c.slice(c.in(1), 0, rank, 2 * rank)};
-    }
+    const auto axes = c.has(3) ? c.known_ints(c.in(3)) : std::nullopt;
+    const auto list = c.known_ints(c.in(1));
+    const bool known = list && (axes ? c.rank(x).has_value() : !c.has(3));
+    pads = known ? known_pads(c, *list, axes) : computed_pads(c, x, c.in(1), c.maybe(3));
     if (c.has(2)) value = c.to_scalar(c.in(2));
   }
   Values inputs{x, pads.first, pads.second};
@@ -140,29 +155,33 @@ Values convert_pad(Call& c) {
   return {c.add(Pad{pad_mode(c)}, std::move(inputs))};
 }
 
-/// Cuts or pads on both sides alike.
+/// Cuts or pads on both sides alike. What is odd is added, or cut, at the end.
 Values convert_center_crop_pad(Call& c) {
   const auto x = c.in(0);
-  const auto rank = c.known_rank(x);
-  const auto wanted = c.known_ints(c.in(1));
-  if (!wanted) c.unsupported("a shape that is computed");
-  Ints axes = c.ints("axes");
-  if (axes.empty())
-    for (std::size_t a = 0; a < rank; ++a) axes.push_back(static_cast<std::int64_t>(a));
-  if (axes.size() != wanted->size()) c.fail("shape has {} values, wanted {}", wanted->size(), axes.size());
-  Ints begins(rank, 0), ends(rank, 0);
-  for (std::size_t i = 0; i < axes.size(); ++i) {
-    const auto a = c.axis(axes[i], rank);
-    const auto& dim = c.type(x).shape[a];
-    if (!dim.known()) c.unsupported("an input of unknown shape");
-    const auto target = (*wanted)[i];
-    if (target < 0) c.fail("shape has {}, wanted 0 or more", target);
-    const auto more = std::max<std::int64_t>(target - dim.size(), 0),
-               less = std::max<std::int64_t>(dim.size() - target, 0);
-    begins[a] = more / 2 - less / 2;
-    ends[a] = (more - more / 2) - (less - less / 2);
+  auto axes = c.ints("axes");
+  if (const auto rank = c.rank(x))
+    for (auto& a : axes) a = static_cast<std::int64_t>(c.axis(a, *rank));
+  if (const auto& shape = c.shape(c.in(1));
+      !axes.empty() && shape.known() && !shape.count().is(std::ssize(axes)))
+    c.fail("shape has {} values, wanted {}", to_string(shape.count()), axes.size());
+  if (const auto wanted = c.known_ints(c.in(1)))
+    for (auto size : *wanted)
+      if (size < 0) c.fail("shape has {}, wanted 0 or more", size);
+  auto sizes = c.shape_of(x);
+  const auto zero = c.ints_constant({0}), two = c.ints_constant({2});
+  const auto chosen = c.ints_constant(axes);
+  if (!axes.empty()) sizes = c.add(Gather{}, {sizes, chosen, c.int_constant(0)});
+  const auto wanted = c.convert(c.in(1), ElementType::i64);
+  const auto more = c.add(Maximum{}, {subtract(c, wanted, sizes), zero});
+  const auto less = c.add(Maximum{}, {subtract(c, sizes, wanted), zero});
+  const auto front_more = divide(c, more, two), front_less = divide(c, less, two);
+  auto begins = subtract(c, front_more, front_less);
+  auto ends = subtract(c, subtract(c, more, front_more), subtract(c, less, front_less));
+  if (!axes.empty()) {
+    begins = for_all_axes(c, x, chosen, begins);
+    ends = for_all_axes(c, x, chosen, ends);
   }
-  return {c.add(Pad{}, {x, c.ints_constant(begins), c.ints_constant(ends)})};
+  return {c.add(Pad{}, {x, folded(c, begins), folded(c, ends)})};
 }
 
 /// Slices where the condition holds.
