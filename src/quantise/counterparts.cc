@@ -95,6 +95,10 @@ double likeness(const std::vector<double>& a, const std::vector<double>& b, std:
   return sum / static_cast<double>(rows);
 }
 
+std::string counted(std::size_t count, std::string_view what) {
+  return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
+}
+
 class Finder {
  public:
   Finder(const Graph& quantised, const Graph& f32) : q_(quantised), f_(f32) {}
@@ -115,8 +119,9 @@ class Finder {
     const auto &a = q_.inputs(), &b = f_.inputs();
     if (a.size() != b.size() || q_.results().size() != f_.results().size())
       fail(ErrorCode::bad_input,
-           "the quantised model has {} inputs and {} outputs, the f32 model {} and {}: wanted the same",
-           a.size(), q_.results().size(), b.size(), f_.results().size());
+           "the quantised model has {} and {}, the f32 model {} and {}: wanted the same",
+           counted(a.size(), "input"), counted(q_.results().size(), "output"), counted(b.size(), "input"),
+           counted(f_.results().size(), "output"));
     for (std::size_t i = 0; i < a.size(); ++i) {
       require_fit("input", q_.value(a[i]).name, q_.type(a[i]), f_.type(b[i]));
       take(b[i], {a[i], roundings(a[i])});

@@ -53,12 +53,18 @@ int check_against(const Common& c, const InputOptions& input_options, const Agai
   c.note(subject.notes);
   if (subject.random_inputs && !c.quiet)
     tell(
-        "warning: the inputs are random; noise depends on inputs, so give real ones by --input, --inputs or "
+        "lamina: warning: the inputs are random; noise depends on inputs, so give real ones by --input, "
+        "--inputs or "
         "--data");
   const auto report = [&] {
     Progress progress("comparing " + c.model, c);
     const Running running{c.options(), progress.callback()};
-    return layer_noise(quantised, f32, samples, running);
+    try {
+      return layer_noise(quantised, f32, samples, running);
+    } catch (const Error& e) {
+      if (e.code() != ErrorCode::bad_input) throw;
+      fail(ErrorCode::bad_input, "--against {}: {}", o.f32, e.what());
+    }
   }();
   for (const auto& line : lines_of(report)) c.say("{}", line);
   if (!o.html.empty()) write_file(o.html, html_of(subject, report));

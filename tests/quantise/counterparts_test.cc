@@ -139,8 +139,9 @@ TEST(Counterparts, batch_normalisation_is_folded_unless_both_have_it) {
 
 TEST(Counterparts, other_inputs_and_outputs_are_named) {
   const auto two = parse("graph (x: f32[1,4,3,3], z: f32[1]) -> (y) {\n  y = Relu(x)\n}");
-  EXPECT_EQ(refusal([&] { find_counterparts(two, parse(kF32)); }),
-            "the quantised model has 2 inputs and 1 outputs, the f32 model 1 and 1: wanted the same");
+  EXPECT_EQ(
+      refusal([&] { find_counterparts(two, parse(kF32)); }),
+      "the quantised model has 2 inputs and 1 output, the f32 model 1 input and 1 output: wanted the same");
   const auto wide = parse("graph (x: f32[1,4,5,5]) -> (y) {\n  y = Relu(x)\n}");
   EXPECT_EQ(refusal([&] { find_counterparts(wide, parse(kF32)); }),
             "input \"x\" is f32[1,4,5,5] in the quantised model and f32[1,4,3,3] in the f32 model");
