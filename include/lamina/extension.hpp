@@ -304,7 +304,7 @@ class Operation {
     return *this;
   }
 
-  /// The same operation, declared another time.
+  /// True if `other` declares the same operation.
   bool is_also(const Operation& other) const {
     return domain_ == other.domain_ && type_ == other.type_ && op_.since_version == other.op_.since_version;
   }

@@ -21,7 +21,7 @@ class LentArena {
   LentArena& operator=(const LentArena&) = delete;
 
   tbb::task_arena& operator*() const { return *node_.mapped().arena; }
-  /// It is neither lent again nor destroyed: its threads are gone, or the process ends.
+  /// Keeps the arena from being lent again or destroyed: its threads are gone, or the process ends.
   void forget() noexcept;
 
   /// After a use by loops. `helped`: one of the arena's own threads was there since the last use. oneTBB

@@ -41,7 +41,7 @@ class LoopHelper {
   LoopHelper& operator=(const LoopHelper&) = delete;
   /// The calling thread is one.
   static bool is_here() noexcept;
-  /// Of a loop that this thread began, or of one in that.
+  /// True if the thread waits for a loop that this thread began, or for one inside that loop.
   static bool is_awaited_by(std::thread::id thread) noexcept;
 
  private:

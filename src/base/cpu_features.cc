@@ -10,7 +10,7 @@
 namespace lamina {
 namespace {
 
-/// Of XCR0: XMM and YMM; these, mask registers and ZMM; tiles.
+/// Bits of XCR0: XMM and YMM; these with mask registers and ZMM; tiles.
 constexpr std::uint64_t kYmm = 0x6, kZmm = 0xe6, kTiles = 0x60000;
 
 struct Row {

@@ -47,8 +47,8 @@ struct Division {
 
 /// Divides units of about so many microseconds each (on one thread) among so many threads.
 Division divide_work(std::int64_t units, double microseconds, std::int64_t threads);
-/// The same where so many units are worth a thread. Where that is one, it may take any time: threads take one
-/// at a time.
+/// A division in which `worth` units are worth a thread. If that is one, a unit may take any time: threads
+/// take one at a time.
 Division divide_units(std::int64_t units, std::int64_t worth, std::int64_t threads);
 
 /// Into how many units work should be cut that could be cut anywhere: enough for each thread to have several,

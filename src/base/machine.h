@@ -50,7 +50,7 @@ struct Machine {
 
   /// The level of our code: the highest whose features are all there.
   Isa isa() const;
-  /// Of the last cache's bytes those that a core may count on: others use it, too.
+  /// The bytes of the last cache that one core may count on: other cores use it, too.
   std::size_t last_cache() const;
   /// Cores of all kinds.
   int core_count() const;
@@ -70,7 +70,7 @@ Machine read_machine(const std::string& root = "/");
 /// This machine as our kernels may use it: limited to effective_isa(), which reading fixes. Read once, but
 /// for cores and nodes: there may be hundreds, and plans here do not depend on them.
 const Machine& this_machine();
-/// The same with its cores and nodes.
+/// This machine with its cores and nodes.
 Machine whole_machine();
 
 }  // namespace lamina

@@ -52,8 +52,8 @@ void parallel_for(const Division& division, const F& body) {
   if (division.units > 0) piece(0, division.units, 0);
 }
 
-/// The same where nobody knows how long units take, but that about `grain` of them are worth a thread: with
-/// 1 each may take long.
+/// parallel_for for units of unknown duration, of which about `grain` are worth a thread: with 1 each may
+/// take long.
 void parallel_for(std::int64_t count, std::int64_t grain, PieceBody body);
 
 /// Threads that a loop started here may use, the caller's included.

@@ -33,7 +33,7 @@ class SharedLibrary {
   void* symbol(const char* name) const;
   /// Names of the functions that it exports, at most some thousands.
   std::vector<std::string> functions() const;
-  /// It stays in the process, whatever happens.
+  /// Keeps the library in the process until the process ends.
   void never_unload();
 
  private:

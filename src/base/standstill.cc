@@ -65,7 +65,7 @@ struct AllActivities {
       }
     return chain;
   }
-  /// It goes on when no other thread wants a standstill.
+  /// Lets the activity continue when no other thread wants a standstill.
   void go_on(Activity* chain, std::unique_lock<std::mutex>& lock) {
     resumed.wait(lock, [&] { return !must_stand(chain); });
     for (; chain != nullptr; chain = std::exchange(chain->next_, nullptr)) {

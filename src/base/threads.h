@@ -26,11 +26,11 @@ class OwnThread {
   bool is_this_thread() const { return thread_.get_id() == std::this_thread::get_id(); }
   /// Waits until the body has returned. From the body itself: it is left over.
   void join() noexcept;
-  /// Its owner goes: it ends by itself, and is joined by one of the next two.
+  /// Gives up ownership: the thread ends by itself, and is joined by one of the next two functions.
   void leave_over() noexcept;
   /// In a child of fork(), where the thread is not: there is nothing to wait for.
   void forget() noexcept;
-  /// Of threads that were left over, those that have ended: waits for nothing.
+  /// Joins those left-over threads that have ended, without waiting.
   static void join_ended() noexcept;
   /// All of them but the calling one. They may wait for what callbacks do, and for each other.
   static void join_leftovers() noexcept;

@@ -125,7 +125,7 @@ std::set<int> allowed_cpus(const std::string& root, const ControlGroups& groups)
   return out;
 }
 
-/// Of each processor; where no node says that it has it, 0.
+/// The node of each processor; 0 where no node lists it.
 std::map<int, int> nodes_of(const std::string& root) {
   std::map<int, int> out;
   const auto path = root + "sys/devices/system/node";

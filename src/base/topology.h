@@ -19,7 +19,7 @@ struct Cpu {
 struct Topology {
   std::vector<Cpu> cpus;        ///< those allowed, by number; never empty
   std::optional<double> quota;  ///< processors' worth of time, the tightest of all groups
-  /// Of `cpus`.
+  /// Number of sockets of `cpus`.
   int sockets() const;
   int nodes() const;
   int cores() const;

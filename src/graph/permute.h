@@ -49,7 +49,7 @@ class PermuteContext {
   void set_op(Op op) { made_.op = std::move(op); }
   /// The operand's axes are those of input 0, the last one's with the last one, as in numpy's broadcasting.
   Verdict follow(std::size_t input) { return follow_as(input, node_.shape(input)); }
-  /// The same for an operand that the operator sees under another shape.
+  /// follow() for an operand that the operator sees under another shape.
   Verdict follow_as(std::size_t input, const Shape& shape);
   void replace(std::size_t input, Tensor value);
   void replace(std::size_t input, const Ints& list);

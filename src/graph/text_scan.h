@@ -34,7 +34,7 @@ class Scanner {
   /// After blanks: whether the statement ends here (line's end, '}' or the end of the text).
   bool at_statement_end();
 
-  // These skip space (with line ends) before what they look for.
+  // The functions below skip space (with line ends) before the token.
   bool next_is(std::string_view token);
   bool accept(std::string_view token);
   void expect(std::string_view token);
