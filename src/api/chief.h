@@ -1,5 +1,5 @@
 #pragma once
-/// Which layer of the file a node is named by.
+/// The layer of the file after which a node is named.
 #include <map>
 #include <set>
 

@@ -58,7 +58,7 @@ class Compiled : public std::enable_shared_from_this<Compiled> {
   std::string precision_reason() const;
   /// Half-precision tensors of the model are computed in f32.
   bool widened() const { return !rewriting_facts().widened.empty(); }
-  /// It was ready in a file: not rewritten and planned anew.
+  /// True if the model was loaded from a compiled file, not rewritten and planned again.
   bool loaded_from_cache() const { return saved_ != nullptr; }
   /// Makes the plan for inputs of these shapes now. Throws Error(bad_input).
   void plan_for(const std::vector<Dims>& input_shapes) const;

@@ -14,7 +14,8 @@
 namespace lamina {
 namespace {
 
-/// Of a node with thousands of others in it the text may be as long; it is there for each of them.
+/// Bounds a text: that of a node with thousands of others in it may be very long, and it is kept for each of
+/// them.
 std::string bounded(const std::string& text) {
   constexpr std::size_t kMost = 2000;
   return text.size() > kMost ? clipped(text, kMost) : text;
@@ -100,7 +101,7 @@ class Finder {
     }
   }
 
-  /// Of an If that became one of its branches, the other one's layers.
+  /// Marks the layers of the branch that is not taken, for an If that became one of its branches.
   void mark_untaken(const Graph& g) {
     for (const auto id : g.order()) {
       const auto& n = g.node(id);
@@ -152,7 +153,7 @@ class Finder {
     if (f.nodes.empty()) {
       for (const auto& e : f.history)
         if (e.kind != LedgerEntry::Kind::refused) f.rule = e.rule, f.reason = e.text;
-      // Of several nodes some are unused, such as a Dropout's mask: the others say more.
+      // Of several nodes some are unused, such as a Dropout's mask: the other nodes say more.
       const LedgerEntry* gone = nullptr;
       for (const auto& e : f.history)
         if (e.kind == LedgerEntry::Kind::removed && (!gone || gone->rule == "remove-unused")) gone = &e;

@@ -21,7 +21,7 @@ class Request::State : public Job {
   const Tensor& output(std::size_t index) const;
   /// Throws Error(busy) unless what belongs to the next inference may be looked at.
   void require_settable() const;
-  /// The same for what changes it: one call at a time.
+  /// Guards calls that change a request: one call at a time.
   class Change {
    public:
     explicit Change(State& state);

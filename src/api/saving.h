@@ -7,8 +7,8 @@
 
 namespace lamina {
 
-/// Of the model's content and of all that changes what is made of it. Nothing when a file of the model was
-/// changed since it was opened.
+/// The key of a cache entry: a hash of the model's content and of all that changes the compiled model.
+/// Nothing when a file of the model was changed since it was opened.
 std::optional<Hash128> key_of(const LoadedModel& model, const Options& options, const HashMemo& memo);
 
 /// What a file is made of.

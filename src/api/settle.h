@@ -27,7 +27,7 @@ void settle(Settled& s, const InferenceTime& time, const Logger& log);
 /// threads_of_own_arena().
 Settings settings_for(const Options& options, const Topology& topology, const std::set<int>& taken = {},
                       int arena = 0);
-/// Of this machine, for what comes before a model's streams are decided.
+/// Threads for the work before a model's streams are decided, on this machine.
 int threads_to_compile(const Options& options);
 
 }  // namespace lamina
