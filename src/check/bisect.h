@@ -35,7 +35,8 @@ Graph with_levels(const Compiled& compiled);
 /// The part's graph as rewriting leaves it before the rule set `precision`.
 Graph before_bf16(const Compiled& compiled, const RunPart& part);
 
-/// The same among all rewrites that led to a part of a run of that model, in the steps of check_run().
+/// The wrong rewrite among all rewrites that led to a part of a run of that model, in the steps of
+/// check_run().
 std::optional<Guilty> guilty_rewrite(const Compiled& compiled, const RunPart& part);
 
 }  // namespace lamina::check

@@ -81,7 +81,7 @@ class Tracer {
   std::uint32_t turn_ = 0;
 };
 
-/// Which values of two graphs are the same.
+/// Finds equal values of two graphs.
 class Cuts {
  public:
   Cuts(const Graph& original, const Graph& rewritten)

@@ -24,7 +24,7 @@ bool rounds(const Node& node) {
                                           convert->destination_type == ElementType::f16));
 }
 
-/// Such a node is in the graph or in a body.
+/// True if a node of that kind is in the graph or in a body.
 bool any_is(const Graph& graph, bool (*such)(const Node&)) {
   for (std::uint32_t n = 0; n < graph.node_slots(); ++n) {
     if (graph.node({n}).erased()) continue;
