@@ -7,7 +7,7 @@
 
 namespace lamina {
 
-/// Those used last, of all requests that run on the stream. Not thread-safe.
+/// The bound plans used last, of all requests that run on the stream. Not thread-safe.
 class BoundPlans {
  public:
   /// The plan's steps, made where there are none. Then those go whose plan is kept neither by the model nor

@@ -65,8 +65,8 @@ class Scheduler::Core : public std::enable_shared_from_this<Core> {
   static bool stop(Job& job) noexcept;
   int await_stream(Job& job);
   class Urged;
-  /// It is queued for, or its callback needs, what the calling thread's inference has: a stream of this
-  /// model, all of which are taken, or the turn of exclusive models.
+  /// True if the job is queued for, or its callback needs, what the calling thread's inference holds: a
+  /// stream of this model, all of which are taken, or the turn of exclusive models.
   bool waits_for_this_thread(const Job& job) const noexcept;
   void give_back(int stream) noexcept;
   void enqueue(Job& job);
@@ -112,7 +112,7 @@ class Dispatch {
   /// The calling thread is in a callback or in the midst of work, which shut_down() may wait for.
   static bool is_awaited() noexcept;
 
-  // Of exclusive models. Who has the turn keeps it until its status says that it has ended, its callback
+  // The exclusive job that may run. It keeps the turn until its status says that it has ended, its callback
   // included.
   Job* turn = nullptr;
   Job::List waiting_for_turn;

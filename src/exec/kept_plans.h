@@ -9,7 +9,7 @@
 
 namespace lamina {
 
-/// Of which a plan can be made again without choosing.
+/// Everything needed to rebuild a plan without selecting kernels.
 struct KeptPlan {
   Graph graph;
   std::vector<std::pair<NodeId, Recipe>> recipes;

@@ -100,7 +100,7 @@ void Scheduler::Core::after_inference(Lock& lock, Job& job) {
   call(lock, job);
 }
 
-/// Of one that was canceled before it ran: from the next free stream, and in turn.
+/// Calls the callback of a job that was canceled before it ran: from the next free stream, and in turn.
 void Scheduler::Core::call_later(Job& job) {
   auto& d = Dispatch::here();
   if (exclusive_ && d.turn != &job) {
@@ -183,7 +183,7 @@ void Scheduler::Core::quit() noexcept {
   OwnThread::join_ended();
 }
 
-/// They end when they have done what they are at; to be joined.
+/// Detaches the workers: each exits after its current job. The caller joins them.
 std::vector<std::shared_ptr<Worker>> Scheduler::Core::dismiss() noexcept {
   for (auto& worker : workers_) {
     worker->quit = true;

@@ -158,7 +158,7 @@ void Dispatch::shut_down() {
   opened_.notify_all();
 }
 
-/// Of streams, then the library's, which end only when no arena is left.
+/// Joins the threads of streams, then those of the library, which end only when no arena is left.
 void Dispatch::join_threads(Core::Lock& lock) {
   std::vector<std::vector<std::shared_ptr<Worker>>> workers(cores.size());
   std::transform(cores.begin(), cores.end(), workers.begin(), [](Core* core) { return core->dismiss(); });

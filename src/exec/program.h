@@ -57,12 +57,12 @@ struct ProgramOptions {
 class Program {
  public:
   Program(Stateless model, ProgramOptions options, std::shared_ptr<ModelWeights> weights);
-  /// The same for a graph that may have variables.
+  /// A program of a graph that may have variables.
   Program(Graph graph, ProgramOptions options, std::shared_ptr<ModelWeights> weights)
       : Program(without_variables(std::move(graph)), std::move(options), std::move(weights)) {}
 
   const Graph& graph() const { return graph_; }
-  /// The same with its weights, unless they were forgotten.
+  /// The graph with its weights, unless they were forgotten.
   const Graph& whole() const;
   /// Constants that are packed now.
   std::vector<Packing> packings() const { return shared_->weights->packings(); }
@@ -100,7 +100,7 @@ class Program {
   std::shared_ptr<const Planned> plan(const std::vector<Tensor>& inputs) const {
     return plan(inputs, key_of(inputs));
   }
-  /// The same by its key: inputs of one key have one plan.
+  /// The plan for a key: inputs of one key have one plan.
   std::shared_ptr<const Planned> plan(const std::vector<Tensor>& inputs, const std::string& key) const;
   std::string key_of(const std::vector<Tensor>& inputs) const;
   /// Types of the results for inputs of the model that stand for their shapes only, with initial values of

@@ -36,7 +36,8 @@ class Runner {
   void check() const;
   /// There are no results until the next run, as after one that failed.
   void forget() noexcept;
-  /// Of the last run, invalid when there was none or it failed. Valid until the next run, unless cloned.
+  /// An output of the last run, invalid when there was none or it failed. Valid until the next run, unless
+  /// cloned.
   const Tensor& output(std::size_t index) const;
 
   /// The value of a variable (by its place in Program::variables) before the next run, to keep; an invalid
@@ -49,14 +50,14 @@ class Runner {
 
   /// Plans of the last run: its own and those of parts whose shapes were found while running.
   std::vector<std::shared_ptr<const Plan>> plans() const;
-  /// The same of each of the last plans that counts() counts, the latest first.
+  /// The chain of each of the last plans that counts() counts, the latest first.
   std::vector<PlanChain> counted_plans() const;
   /// Bytes between steps that the last run took of its stream's memory.
   std::size_t arena_bytes() const;
   /// Times every step while on.
   void profile(bool on);
   std::vector<StepTime> times() const;
-  /// Of all runs that were timed and went well since the last one that was not timed, whatever their plans.
+  /// Counts of all successful timed runs since the last one that was not timed, whatever their plans.
   std::vector<StepCount> counts() const;
 
  private:

@@ -90,7 +90,7 @@ void Scheduler::Core::infer_here(Job& job, Lane* lane) {
     job.infer(*CallersStreams::Lent(callers_));
 }
 
-/// Of a job in run(): wait() may be looking at the last one in another thread.
+/// Sets the error of a job in run(), under the lock: wait() may be reading the last one in another thread.
 void Scheduler::Core::set_error(Job& job, std::exception_ptr error) noexcept {
   const std::lock_guard lock(Dispatch::here().mutex);
   job.error_.swap(error);

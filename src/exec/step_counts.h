@@ -23,7 +23,7 @@ struct NodeName {
 struct StepCount {
   NodeName node;       ///< that it runs; of a move: that made what is moved
   bool moves = false;  ///< copies a tensor between layouts
-  // Of a move: who reads it, and the layouts.
+  // The reader of a move, and the layouts.
   NodeName reader;
   Layout from = Layout::plain, to = Layout::plain;
   std::string kernel;                            ///< in the last run of it
@@ -51,7 +51,7 @@ class StepCounts {
   void add(const Slots& slots, const StepTimes& times);
   void forget() noexcept;
   bool any() const noexcept { return runs_ > 0; }
-  /// Of the steps that have run, in the order in which they were met.
+  /// Counts of the steps that have run, in the order in which they were met.
   std::vector<StepCount> all() const;
 
  private:

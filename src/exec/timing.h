@@ -31,9 +31,9 @@ class StepTimes {
   };
 
   void run(Bound& bound, Activity& stream);
-  /// Of the last run; empty when it failed, before the first, and after forget().
+  /// Times of the last run; empty when it failed, before the first, and after forget().
   std::span<const StepTime> last() const { return done_ ? times_ : std::span<const StepTime>(); }
-  /// Of all runs since forget().
+  /// Control flow of all runs since forget().
   const std::vector<Control>& controls() const { return controls_; }
   void forget() noexcept;
 
