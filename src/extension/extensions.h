@@ -26,7 +26,7 @@ struct Extension {
 
   /// What it calls itself, else its file's name.
   const std::string& name() const { return about.name.empty() ? origin.name : about.name; }
-  /// Of its file, or of the program's that it is linked into; computed once. Thread-safe.
+  /// Hash of the library's file, or of the program's file that it is linked into; computed once. Thread-safe.
   const Hash128& content() const;
 
  private:

@@ -266,7 +266,7 @@ Tensor CustomKernel::prepare() const {
 
 namespace {
 
-/// Of all that a kernel is made from, but for the content of constant `without`.
+/// A key of everything that a kernel is made from, except the content of constant `without`.
 std::string key_of(const KernelNode& node, const KernelForm& form, std::size_t without) {
   ByteWriter to;
   write_op(to, node.op);

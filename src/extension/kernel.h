@@ -64,7 +64,7 @@ class CustomKernel {
   Tensor state() const;
   /// Constant inputs that prepare() takes, so that run() does not get them; none without prepare().
   const std::vector<std::size_t>& prepared_inputs() const { return prepared_; }
-  /// Their block, 64-byte aligned. Only where there are such inputs.
+  /// Size of the prepared block of constant inputs, 64-byte aligned. Only for nodes with such inputs.
   std::size_t prepared_bytes() const;
   void prepare_into(void* block) const;
   Tensor prepare() const;
