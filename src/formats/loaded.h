@@ -58,7 +58,8 @@ struct ReadSettings {
   /// Inputs that have a value in an ONNX model (overridable initialisers), by name: they stay inputs, whose
   /// values are Loaded::defaults, while others are constants.
   Strings settable = {};
-  /// Of inputs, in place of the file's. What a reader makes of known sizes is then made of these.
+  /// Shapes of inputs, instead of those in the file. Constants that a reader computes from sizes are computed
+  /// from these.
   std::map<std::string, Shape, std::less<>> shapes = {};
   /// Operations that lamina does not have, or has another idea of.
   std::shared_ptr<const ExtensionSet> extensions = std::make_shared<const ExtensionSet>();

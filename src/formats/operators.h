@@ -23,8 +23,9 @@ struct FileOperator {
 /// "Conv", "com.microsoft:QGemm"
 std::string name_of(const FileOperator& op);
 
-/// Which operators a model may have: ALLOWED_OPERATORS and DENIED_OPERATORS of ModelLimits. What leaves no
-/// node in the graph computes nothing when the model runs, and is allowed unless it is denied.
+/// Decides which operators a model may have: ALLOWED_OPERATORS and DENIED_OPERATORS of ModelLimits. An
+/// operator that leaves no node in the graph computes nothing when the model runs, and is allowed unless it
+/// is denied.
 class OperatorGate {
  public:
   explicit OperatorGate(const ModelLimits& limits = {})

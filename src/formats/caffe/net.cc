@@ -56,7 +56,7 @@ constexpr auto kOldTypes =
                             {23, "TANH", "TanH"},
                             {24, "WINDOW_DATA", "WindowData"},
                             {31, "THRESHOLD", "Threshold"},
-                            // Of forks that went on with V1; their numbers clash.
+                            // Types of forks that went on with V1; their numbers clash.
                             {-1, "BN", "BN"},
                             {-1, "PRELU", "PReLU"},
                             {-1, "UPSAMPLE", "Upsample"}});

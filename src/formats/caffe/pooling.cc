@@ -106,7 +106,7 @@ std::int64_t overhang(const Pool& p, std::size_t axis, std::int64_t size) {
   return std::min(reach, size + 2 * p.pads[axis]) - size - p.pads[axis];
 }
 
-/// The same for both axes of a bottom whose sizes are not known, in operators; pads of all four axes.
+/// The overhang of both axes of a bottom whose sizes are not known, in operators; pads of all four axes.
 ValueId overhang(const Call& c, const Pool& p) {
   const auto plus = [&](ValueId v, auto&& of_axis) {
     return c.add(Add{}, {v, c.ints_constant({of_axis(0), of_axis(1)})});

@@ -16,7 +16,7 @@ ValueId size_of(const Call& c, std::size_t i) {
   return h.known() && w.known() ? c.ints_constant({h.size(), w.size()}) : c.slice(c.shape_of(v), 0, 2, 4);
 }
 
-/// Of the picture: as the layer says, or the second bottom's.
+/// Size of the image: as the layer says, or the second bottom's.
 ValueId image_size(const Call& c, const Params& p) {
   const auto both = p.count("img_size", 0);
   const auto h = p.count("img_h", both), w = p.count("img_w", both);

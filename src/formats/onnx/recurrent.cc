@@ -12,7 +12,7 @@
 namespace lamina::onnx {
 namespace {
 
-/// Which parameters a function takes, and what they are when the node gives none.
+/// The parameters that a function takes, and their defaults.
 struct Function {
   std::string_view name;
   std::optional<double> alpha, beta;

@@ -58,7 +58,7 @@ std::string NetWriter::layer_name(const Node& node) const {
   return end == ends_.end() ? inner_name(name) : graph_.results()[end->second].name;
 }
 
-/// Of what is neither input nor output.
+/// A name for a layer that is neither input nor output.
 std::string NetWriter::inner_name(const std::string& name) const {
   return border_names_.contains(name) ? name + "/inner" : name;
 }

@@ -75,7 +75,7 @@ class NetWriter {
   /// Variables whose type no layer says.
   const std::set<std::string>& untyped_variables() const { return untyped_variables_; }
 
-  // Of a body: ids of layers.
+  // Layer ids of a body's parameters.
   std::uint32_t parameter_id(std::size_t input) const { return parameters_[input]; }
   std::uint32_t result_id(std::size_t result) const { return results_[result]; }
   /// A parameter that is not written.

@@ -16,7 +16,7 @@ void count_inputs(const EditGraph& graph, Readers& out) {
   for (const auto& name : graph.outputs) ++out[name];
 }
 
-/// Of names that the graph's nodes read, those of bodies too, and its outputs.
+/// Number of readers of each name: nodes of the graph and of bodies, and the graph's outputs.
 Readers readers(const EditGraph& graph) {
   Readers out;
   count_inputs(graph, out);
