@@ -6,7 +6,7 @@
 namespace lamina::onednn {
 namespace {
 
-/// Its transposed convolutions walk along a stride while they are described.
+/// Largest stride: oneDNN's transposed convolutions walk along it while they are described.
 constexpr std::int64_t kLargestStride = 1 << 20;
 
 struct Problem {
@@ -26,7 +26,7 @@ Cost deconvolution_cost(const Machine& machine, std::string_view implementation,
          calls_of(machine, Family::deconv_group, static_cast<double>(groups - 1));
 }
 
-/// Of weights [I, O/g, ...].
+/// Channels of weights [I, O/g, ...].
 WeightChannels transposed_channels(const Dims& w, std::int64_t groups) {
   std::int64_t taps = 1;
   for (std::size_t i = 2; i < w.size(); ++i) taps *= w[i];

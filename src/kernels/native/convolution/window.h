@@ -24,7 +24,8 @@ struct Geometry {
   bool pointwise() const { return !transposed && taps() == 1 && pad == Triple{0, 0, 0}; }
 };
 
-/// Of a Convolution, BinaryConvolution or ConvolutionBackpropData with static shapes and rank 3 to 5.
+/// Geometry of a Convolution, BinaryConvolution or ConvolutionBackpropData with static shapes and rank 3 to
+/// 5.
 Geometry geometry_of(const NodeView& v);
 
 /// Outputs along an axis with the same taps inside the picture: neighbours of a convolution; of a transposed

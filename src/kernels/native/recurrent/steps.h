@@ -70,7 +70,7 @@ struct RecurrentTable {
   Step gru_gates = nullptr, gru_candidate = nullptr;
 };
 
-/// Of that level of instructions.
+/// The table of that level of instructions.
 const RecurrentTable& recurrent_table(Isa isa);
 
 }  // namespace lamina

@@ -41,8 +41,8 @@ struct IntegerKernels {
 /// Lines that `three` and `five` make at once, for which they want weights.
 inline constexpr std::int64_t kLinesAtOnce = 2;
 
-/// Those of the widest vectors of that machine that `channels` fill. `bytes`: weights are of 8 bits, with
-/// sign.
+/// The kernels with the widest vectors of that machine that `channels` fill. `bytes`: weights are signed
+/// 8-bit numbers.
 const IntegerKernels& integer_kernels_for(const Machine& machine, std::int64_t channels, bool bytes);
 
 }  // namespace lamina::depthwise

@@ -39,7 +39,7 @@ struct IntegerDepthwise {
   bool copies() const { return spread && spread->copies(); }
   std::int64_t copy_bytes() const { return copies() ? round_up(spread->bytes(), std::int64_t{64}) : 0; }
 
-  /// Of a slot, for sums that lie apart.
+  /// Bytes per slot for sums that are kept in scratch memory.
   std::int64_t apart_bytes() const { return epilogue.apart_bytes(tasks.bands.size * g.out[2] * g.outputs); }
   bool is_signed() const { return in.element == ElementType::i8; }
   std::int64_t channel_of(std::int64_t vector) const {

@@ -41,7 +41,7 @@ struct Kernels {
   void (*five_by_two)(const Lines&);   ///< 5, stride 2
 };
 
-/// Those of the widest vectors of that level that `channels` fill.
+/// The kernels with the widest vectors of that level that `channels` fill.
 const Kernels& kernels_for(Isa isa, std::int64_t channels);
 
 }  // namespace lamina::depthwise
