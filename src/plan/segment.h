@@ -1,5 +1,6 @@
 #pragma once
-/// Which nodes of a graph can be planned now, and what waits until shapes are known.
+/// Splits a graph into the nodes that can be planned now, and a deferred subgraph whose shapes are not known
+/// yet.
 #include <vector>
 
 #include "graph/graph.h"
