@@ -29,7 +29,7 @@ struct Factors {
 
 /// Nothing where the input is no integers; a reason where there are some that cannot be multiplied.
 Found<Source> source_of(const Match& m, const Node& product);
-/// The same of the weights, constant or computed.
+/// The factors of the weights, constant or computed.
 Found<Factors> factors_of(const Match& m, const Node& product);
 
 /// A border of zeros, or one that depends on sizes.
