@@ -77,9 +77,9 @@ struct Latencies {
   double seconds = 0;                       ///< that they took together
   double per_second() const { return static_cast<double>(ms.size()) / seconds; }
 };
-/// Of sorted values, between the two that are next; `p`: 0 to 1.
+/// Percentile of sorted values, interpolated between neighbours; `p`: 0 to 1.
 double percentile_of(const std::vector<double>& sorted, double p);
-/// The same as benchmark_app has it: the value at ceil(n * percent / 100).
+/// Percentile as benchmark_app computes it: the value at ceil(n * percent / 100).
 double at_percent(const std::vector<double>& sorted, int percent);
 double mean_of(const std::vector<double>& values);
 

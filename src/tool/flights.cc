@@ -236,7 +236,7 @@ class Flights {
       auto& f = *landed_.front();
       landed_.pop_front();
       lock.unlock();
-      // Its callback may not have returned yet.
+      // The callback of the request may not have returned yet.
       if (!pace_.failed()) landed(f);
       if (!start(f)) return;
     }

@@ -39,7 +39,7 @@ using AskedShapes = std::vector<std::pair<std::string, Dims>>;
 /// that proposes sizes where one is still not known.
 std::vector<Tensor> gather_inputs(const std::vector<Port>& ports, const InputOptions& options,
                                   AskedShapes shapes, std::vector<std::string>& notes);
-/// The same for a model that was read, with the shapes of --shape.
+/// Gathers the inputs of a model that was read, with the shapes of --shape.
 std::vector<Tensor> gather_inputs(const Model& model, InputOptions options, const Common& common,
                                   std::vector<std::string>& notes);
 

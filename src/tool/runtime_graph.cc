@@ -71,8 +71,8 @@ std::string without_brackets(std::string text) {
   return text;
 }
 
-/// Of the file's layers: which of them each node of a plan stands for, the one that names it first, and what
-/// rules refused to fuse them with.
+/// Finds, for each node of a plan, its layers of the file, the layer that names it, and the refusals of
+/// fusing rules.
 class Origins {
  public:
   Origins(const Compiled& compiled, const std::vector<std::shared_ptr<const Plan>>& plans) {
