@@ -19,7 +19,7 @@ OptimizeOptions late_optimize_options(const Options& options, Precision used, co
 
 struct RewrittenModel {
   Stateless model;  ///< what is planned
-  Graph original;   ///< as it was read, in the precision that runs, with variables as inputs and results
+  Graph original;   ///< the graph as read, in the precision that runs, with variables as inputs and results
   Ledger ledger;    ///< of what made the one of the other
   RewritingFacts facts;
 };

@@ -14,7 +14,7 @@ namespace lamina {
 /// (kernels/cost.cc).
 struct Rates {
   double products = 1;  ///< multiply-adds of convolutions and matrix products, oneDNN's
-  double native = 1;    ///< the same of our kernels
+  double native = 1;    ///< rate of our kernels, likewise
   double light = 1;     ///< vector code of a few instructions per element
   double math = 1;      ///< vector code with exp, log, erf, ...
   double memory = 1;    ///< bytes read and written
@@ -38,7 +38,7 @@ struct Machine {
 
   std::string name;          ///< of the processor
   std::string processor;     ///< the family by which known_rates() are found; may be empty
-  Features features;         ///< those that kernels may use
+  Features features;         ///< features that kernels may use
   Isa library = Isa::sse41;  ///< the level of oneDNN's code, which others in the process may have limited
   /// Bytes of a core's caches for data; of the last one, what a group of cores shares, or 0.
   std::size_t l1 = 48 << 10, l2 = 2 << 20, l3 = 32 << 20;

@@ -21,14 +21,14 @@ struct NodeName {
 
 /// All timed runs of one step. Steps of several plans that do the same are one.
 struct StepCount {
-  NodeName node;       ///< that it runs; of a move: that made what is moved
+  NodeName node;       ///< node that the step runs; for a move the node that made the value
   bool moves = false;  ///< copies a tensor between layouts
   // The reader of a move, and the layouts.
   NodeName reader;
   Layout from = Layout::plain, to = Layout::plain;
   std::string kernel;                            ///< in the last run of it
-  std::uint64_t runs = 0;                        ///< that it was a part of
-  std::uint64_t all_runs = 0;                    ///< that were counted, of it or not
+  std::uint64_t runs = 0;                        ///< runs that the step was a part of
+  std::uint64_t all_runs = 0;                    ///< all counted runs
   bool latest = false;                           ///< it was a part of the last one
   double last = 0, sum = 0, least = 0, cpu = 0;  ///< microseconds; cpu: of all runs
   LayerMarks inside;                             ///< of control flow: layers in its bodies that have run

@@ -15,7 +15,7 @@ struct StepTime {
   double microseconds;
   double cpu_microseconds = 0;  ///< of the thread that runs the steps
   std::chrono::steady_clock::time_point began = {};
-  int thread = 0;  ///< that ran the step, as thread_number() has it
+  int thread = 0;  ///< thread_number() of the thread that ran the step
 };
 
 /// Runs steps without timing them.

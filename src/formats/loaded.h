@@ -49,7 +49,7 @@ struct Loaded {
   std::vector<FileOperator> operators;  ///< of all nodes, in bodies and functions, too; in order of first use
   IrNotes ir_notes;
   std::map<std::string, Tensor> defaults;  ///< values of inputs that need not be given, by name
-  Strings optional_inputs;                 ///< that have a value in the file and are constants here
+  Strings optional_inputs;                 ///< inputs that have a value in the file and are constants here
   std::shared_ptr<const ExtensionSet> extensions = std::make_shared<const ExtensionSet>();  ///< never null
 };
 

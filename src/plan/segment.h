@@ -9,7 +9,7 @@ namespace lamina {
 
 struct Segment {
   std::vector<NodeId> planned;  ///< in order; all inputs have static shapes
-  std::vector<NodeId> dynamic;  ///< those of `planned` whose output shapes are found by running them
+  std::vector<NodeId> dynamic;  ///< nodes of `planned` whose output shapes are found by running them
   std::vector<NodeId> waiting;  ///< the rest, in order
   std::vector<ValueId> wanted;  ///< values on which shapes of waiting nodes depend
 };

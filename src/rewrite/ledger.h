@@ -22,7 +22,7 @@ struct LedgerEntry {
   std::string rule;
   std::string node;                  ///< its label at that time
   std::vector<std::string> sources;  ///< layers of the file that the node stood for
-  std::vector<SourceId> ids;         ///< the same: several layers may have one name
+  std::vector<SourceId> ids;         ///< ids of these layers, since several may have one name
   std::string text;                  ///< what it became, or why not, or why it is gone
   std::size_t order = 0;             ///< entries of all kinds are numbered in the order in which they came
   bool former = false;               ///< refused to a node that is gone

@@ -24,7 +24,7 @@ struct Factors {
                    ///< of these are halves
   Tensor zero_points;
   std::vector<double> scale{1};
-  std::vector<NodeId> nodes;  ///< that made floats of them
+  std::vector<NodeId> nodes;  ///< nodes that converted them to floats
 };
 
 /// Nothing where the input is no integers; a reason where there are some that cannot be multiplied.

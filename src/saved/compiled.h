@@ -35,7 +35,7 @@ struct PlanToSave {
 struct ProgramToSave {
   Options options;
   RewritingFacts facts;
-  std::vector<StepTimeAlone> times;  ///< that streams are forecast by; empty: not known
+  std::vector<StepTimeAlone> times;  ///< times for the forecast of streams; empty: not known
   const Graph* graph = nullptr;
   const std::vector<Variable>* variables = nullptr;
   const Graph* initial = nullptr;  ///< of variables; null when there is none

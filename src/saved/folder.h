@@ -19,7 +19,7 @@ struct CacheEntry {
   State state = State::good;
   std::string wrong;       ///< why it cannot be used, else empty
   std::string engine;      ///< what made it
-  AboutModel model;        ///< that it was made of
+  AboutModel model;        ///< model that it was made from
   std::string_view needs;  ///< the instruction set that it was made for
   bool magic = false;      ///< it begins as ours do
 };

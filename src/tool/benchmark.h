@@ -73,8 +73,8 @@ void warm_up(Subject& l);
 
 struct Latencies {
   std::vector<double> ms;                   ///< sorted; at least one
-  std::vector<std::vector<double>> groups;  ///< the same apart, sorted
-  double seconds = 0;                       ///< that they took together
+  std::vector<std::vector<double>> groups;  ///< latencies by group, sorted
+  double seconds = 0;                       ///< time of all of them together
   double per_second() const { return static_cast<double>(ms.size()) / seconds; }
 };
 /// Percentile of sorted values, interpolated between neighbours; `p`: 0 to 1.

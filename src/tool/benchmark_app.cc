@@ -17,7 +17,7 @@ namespace {
 enum class Meaning {
   renamed,  ///< to `text`, with its value
   of_cpu,   ///< the same, where values may be said by device: "CPU:4,GPU:2"
-  model,    ///< its value is the model
+  model,    ///< an option whose value is the model
   flag,     ///< to `text`, which has no value
   boolean,  ///< to `text`, with true or false
   files,    ///< "name:file,file" to one --input per file

@@ -28,7 +28,7 @@ struct InputOptions {
   const LoadedModel* model = nullptr;
 };
 void add_input_options(OptionSet& options, InputOptions& o);
-void add_picture_options(OptionSet& options, PictureOptions& p);  ///< the same does
+void add_picture_options(OptionSet& options, PictureOptions& p);  ///< likewise
 
 /// Shapes that are asked for, by input; -1: open.
 using AskedShapes = std::vector<std::pair<std::string, Dims>>;

@@ -33,7 +33,7 @@ struct Layer {
   std::vector<Feed> feeds;  ///< one per input
   std::vector<bool> used;   ///< one per output: somebody reads it
 
-  bool is(std::string_view wanted) const;  ///< its type, without regard to case
+  bool is(std::string_view wanted) const;  ///< true if it has that type, in any case
 };
 
 struct Network {

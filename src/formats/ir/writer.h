@@ -21,7 +21,7 @@ struct WriteIrOptions {
 
 struct WrittenIr {
   std::size_t layers = 0, constants = 0;
-  std::size_t shared_constants = 0;  ///< those whose bytes were in the file already
+  std::size_t shared_constants = 0;  ///< constants whose bytes were in the file already
   std::size_t xml_bytes = 0, bin_bytes = 0;
   Strings warnings;
 };

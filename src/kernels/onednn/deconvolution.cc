@@ -13,7 +13,7 @@ struct Problem {
   Dims x, w, y;  ///< the weights as [I, O/g, ...]
   std::int64_t groups;
   Geometry g;
-  ElementType type;  ///< that is multiplied
+  ElementType type;  ///< type of the operands
 };
 
 Cost deconvolution_cost(const Machine& machine, std::string_view implementation, ElementType type,

@@ -59,7 +59,7 @@ class AnyOf {
 /// A row: the implementation is refused where all of its conditions hold.
 struct Refused {
   AnyOf<Isa> isa;               ///< of oneDNN: Machine::library
-  AnyOf<Primitive> primitives;  ///< that is asked for
+  AnyOf<Primitive> primitives;  ///< primitives that the row is for
   std::string_view
       implementation;  ///< one word of its name begins so ("gemm": "gemm:jit", not "brgemm:avx2")
   /// What else must hold; null: nothing.

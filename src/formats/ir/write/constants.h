@@ -17,7 +17,7 @@ class ConstantFile {
   /// Where the tensor's bytes are, as they lie in memory.
   std::uint64_t add(const Tensor& tensor);
 
-  std::size_t shared() const { return shared_; }  ///< those that were there already
+  std::size_t shared() const { return shared_; }  ///< constants that were stored before
 
  private:
   struct Kept {

@@ -47,7 +47,7 @@ struct LayerText {
   std::string version;  ///< "opset1"
   std::vector<std::pair<std::string, std::string>> data;
   std::vector<Outlet> inputs;
-  std::vector<OutPort> more_outputs = {};  ///< that the node has not
+  std::vector<OutPort> more_outputs = {};  ///< ports of the layer that the node does not have
   void set(std::string attribute, std::string text) {
     data.emplace_back(std::move(attribute), std::move(text));
   }

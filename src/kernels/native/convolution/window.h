@@ -33,7 +33,7 @@ Geometry geometry_of(const NodeView& v);
 struct Run {
   std::int64_t first, step, count;              ///< outputs
   std::int64_t first_tap, tap_step, tap_count;  ///< none when all fall outside
-  std::int64_t input;                           ///< that the first output's first tap multiplies
+  std::int64_t input;                           ///< input position of the first output's first tap
   std::int64_t input_step, input_tap;           ///< how it moves from output to output, and from tap to tap
 
   std::int64_t tap(std::int64_t i) const { return first_tap + i * tap_step; }

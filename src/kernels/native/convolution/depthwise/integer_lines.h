@@ -22,7 +22,7 @@ struct IntegerLines : LineGeometry {
   const std::int32_t* weights = nullptr;      ///< [vector][group][line][tap along it][lanes]
   const std::int32_t* weight_sums = nullptr;  ///< [vector][lanes]
   std::byte* out = nullptr;                   ///< the first point of line `first`, at the first channel
-  const std::byte* add = nullptr;             ///< the same of the second tensor, or null
+  const std::byte* add = nullptr;             ///< the second tensor's elements, or null
   std::int64_t out_size = 0, add_size = 0;    ///< bytes of an element
   std::int64_t channel = 0;                   ///< the first
   IntegerFinish finish = {};
