@@ -5,8 +5,8 @@
 #include <mutex>
 
 #include "api/properties.h"
+#include "api/resolve.h"
 #include "api/saving.h"
-#include "api/settle.h"
 #include "base/cancellation.h"
 #include "base/exiting.h"
 #include "exec/program.h"
@@ -36,7 +36,7 @@ class Compiled : public std::enable_shared_from_this<Compiled> {
   const WorkBounds& bounds() const { return *bounds_; }
   /// As given, but that `precision` is what is used, and `limits` are those of the model, too.
   const Options& options() const { return options_; }
-  const Settings& settings() const { return settled_.settings; }
+  const Settings& settings() const { return resolved_.settings; }
   Scheduler& scheduler() const { return *scheduler_; }
   /// Before it is used: static objects outlive what other threads do in the midst of exit().
   void notice_exit() const noexcept {
@@ -98,7 +98,7 @@ class Compiled : public std::enable_shared_from_this<Compiled> {
   Options options_;
   std::shared_ptr<const WorkBounds> bounds_;
   TokenSignal stop_;
-  Settled settled_;
+  ResolvedSettings resolved_;
   Logger log_;
   std::shared_ptr<Rewriting> rewriting_;
   std::shared_ptr<const SavedCompiled> saved_;  // where it came from, if not from rewriting
@@ -106,7 +106,7 @@ class Compiled : public std::enable_shared_from_this<Compiled> {
   std::shared_ptr<EntryKeeper> keeper_;         // of CACHE_DIR, or null
   bool elsewhere_ = false;                      // planned for another machine
   mutable std::atomic<bool> used_{false};
-  bool placed_ = false;  // settled_ is decided
+  bool placed_ = false;  // resolved_ is decided
   std::shared_ptr<const Program> program_;
   std::unique_ptr<Scheduler> scheduler_;
 };

@@ -91,7 +91,7 @@ struct Until {
 };
 
 /// How to measure.
-struct Course {
+struct LoadPattern {
   Until until;
   std::size_t requests = 1;
   bool sync = true;        ///< one request, run() after run()
@@ -111,7 +111,7 @@ struct Records {
 
 /// One inference after another, or so many requests in flight, each started again when it has ended; to wait
 /// for a stream counts as theirs.
-Latencies measure(const Subject& l, const Course& course, const Records& records = {});
+Latencies measure(const Subject& l, const LoadPattern& pattern, const Records& records = {});
 
 /// The warm protocol: one line of JSON for each line read.
 int interactive(const BenchmarkOptions& o, const Options& options);

@@ -126,7 +126,7 @@ nlohmann::json json_of(const Findings& all, const Fate& f, KnownNodes& known) {
     auto [it, fresh] = known.try_emplace({n.plan, n.node.index});
     if (fresh) it->second = json_of(all, n);
     j["nodes"].push_back(it->second);
-    j["nodes"].back()["chief"] = n.chief;
+    j["nodes"].back()["chief"] = n.representative;
   }
   for (const auto& e : f.history) j["history"].push_back(to_json(e));
   return j;

@@ -29,14 +29,14 @@ struct Findings {
   double estimate(const Fate& f) const {
     double sum = 0;
     for (const auto& n : f.nodes)
-      if (n.chief && n.step) sum += n.step->cost;
+      if (n.representative && n.step) sum += n.step->cost;
     return sum;
   }
   /// Time of the steps that a layer gives its name to.
   double time(const Fate& f) const {
     double sum = 0;
     for (const auto& n : f.nodes)
-      if (n.chief && n.step) sum += profile.of(*n.step);
+      if (n.representative && n.step) sum += profile.of(*n.step);
     return sum;
   }
   const std::string& name(SourceId id) const { return fates[id.index].name; }

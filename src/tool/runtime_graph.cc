@@ -79,7 +79,7 @@ class Origins {
     for (const auto& fate : fates_of(compiled, plans))
       for (const auto& n : fate.nodes) {
         auto& origin = of_[{n.plan, n.node}];
-        origin.names.insert(n.chief ? origin.names.begin() : origin.names.end(), fate.name);
+        origin.names.insert(n.representative ? origin.names.begin() : origin.names.end(), fate.name);
         for (const auto& e : fusing_refusals(fate))
           add(origin.refusals, fmt::format("{} at '{}': {}", e.rule, e.node, e.text));
       }
