@@ -1,5 +1,5 @@
 #pragma once
-/// What became of each layer of a model's file.
+/// The outcome ("fate") of each layer of a model's file: it runs, was fused, removed, folded, ...
 #include <map>
 
 #include "api/compiled.h"

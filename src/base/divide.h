@@ -1,12 +1,12 @@
 #pragma once
-/// How work is divided.
+/// Work partition: how loops are divided among threads.
 #include <concepts>
 #include <cstdint>
 #include <type_traits>
 
 namespace lamina {
 
-/// How many parts of that size there are, the last one perhaps smaller; for a >= 0, b > 0.
+/// The number of parts of size b, the last one perhaps smaller; for a >= 0, b > 0.
 template <std::integral A, std::integral B>
 requires(std::is_signed_v<A> == std::is_signed_v<B>) constexpr auto ceil_div(A a, B b) {
   return (a + b - 1) / b;
@@ -51,8 +51,8 @@ Division divide_work(std::int64_t units, double microseconds, std::int64_t threa
 /// take one at a time.
 Division divide_units(std::int64_t units, std::int64_t worth, std::int64_t threads);
 
-/// Into how many units work should be cut that could be cut anywhere: enough for each thread to have several,
-/// since cores differ, but none too small.
+/// The number of units for work that can be divided anywhere: several for each thread, since cores differ,
+/// but none too small.
 std::int64_t units_wanted(double microseconds, std::int64_t threads);
 
 }  // namespace lamina

@@ -1,6 +1,7 @@
 #pragma once
-/// Brings all that runs to a stop between two steps: for fork(), which must not find a library's locks held,
-/// and for the end of the process, which must not find work on what it takes down.
+/// A standstill is a quiescent state: all tracked activities pause between two steps. fork() needs it, so
+/// that no lock of a library is held, and so does the end of the process, which destroys objects that work
+/// may use.
 #include <atomic>
 #include <thread>
 
@@ -10,7 +11,7 @@ namespace lamina {
 
 class StopScope;
 
-/// Something that works in one thread at a time, and in its helpers.
+/// Tracked work, in one thread at a time and in its helpers.
 class Activity {
  public:
   Activity() = default;
@@ -70,8 +71,8 @@ class Uninterrupted : public Activity {
   const std::thread::id thread_ = std::this_thread::get_id();
 };
 
-/// While it lives all that the calling thread is at stands still, in the midst of a step, too: nobody waits
-/// for it. What begins in here is a piece of work of its own.
+/// While this object exists, the work of the calling thread counts as paused, also in the middle of a step: a
+/// standstill does not wait for it. Work that begins meanwhile is an activity of its own.
 class StandsStill {
  public:
   StandsStill() noexcept;

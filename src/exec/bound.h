@@ -1,13 +1,13 @@
 #pragma once
-/// A plan bound to memory: steps with their pointers.
+/// A bound plan: steps with their pointers to memory.
 #include <unordered_map>
 
 #include "plan/plan.h"
 
 namespace lamina {
 
-/// One stream's steps of one plan. Of the request that runs it has addresses only, and what this run makes:
-/// end_run() lets go of that. Not thread-safe.
+/// One stream's steps of one plan. It holds only addresses of the running request's memory, and the results
+/// of this run, which end_run() releases. Not thread-safe.
 class Bound {
  public:
   explicit Bound(std::shared_ptr<const Plan> plan);

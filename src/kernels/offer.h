@@ -1,5 +1,5 @@
 #pragma once
-/// What kernels offer for a node: the plan picks one offer per node and makes it executable.
+/// Offers: kernel candidates for a node. The plan selects one offer per node and makes it executable.
 #include <cstddef>
 #include <functional>
 #include <memory>
