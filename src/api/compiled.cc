@@ -58,7 +58,7 @@ ProgramOptions program_options(const Options& options, int threads, std::shared_
   return o;
 }
 
-/// By the estimates of a plan that is not made for running; none where shapes are not known.
+/// Times of steps by the estimates of a plan that is not made for running; none if shapes are not known.
 std::vector<StepTimeAlone> estimated_times(const Graph& graph, const Options& options) {
   auto here = std::make_shared<Machine>(host());
   here->here = false;

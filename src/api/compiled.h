@@ -34,11 +34,12 @@ class Compiled : public std::enable_shared_from_this<Compiled> {
   const LoadedModel& model() const { return *model_; }
   /// What bounds work on it: compiling and all its requests.
   const WorkBounds& bounds() const { return *bounds_; }
-  /// As given, but that `precision` is what is used, and `limits` are those of the model, too.
+  /// The options as given, except that `precision` is the one in use, and `limits` include those of the
+  /// model.
   const Options& options() const { return options_; }
   const Settings& settings() const { return resolved_.settings; }
   Scheduler& scheduler() const { return *scheduler_; }
-  /// Before it is used: static objects outlive what other threads do in the midst of exit().
+  /// Must be called before the object is used: static objects must outlive other threads' work during exit().
   void notice_exit() const noexcept {
     if (!used_.load(std::memory_order_relaxed) && !used_.exchange(true)) lamina::notice_exit();
   }

@@ -47,7 +47,7 @@ class Table {
   std::vector<LayerCounter> take() { return std::move(rows_); }
 
  private:
-  /// To the row that the step is named by; what it does for other layers is in there.
+  /// Adds a step to the row of the layer that names it; its work for other layers is included.
   void add_step(const StepCount& count) {
     const auto representative = representative_of(count.node);
     if (representative.valid()) return add(representative.index, count);
@@ -115,7 +115,7 @@ class Table {
     const auto representative = representatives_.of(node.name, node.op, node.sources);
     return representative.index < layers_.size() ? representative : SourceId{};
   }
-  /// As its row is called.
+  /// The name of the node's row.
   std::string name_of(const NodeName& node) const {
     const auto representative = representative_of(node);
     return representative.valid() ? layers_[representative.index].name : node.name;

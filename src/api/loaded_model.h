@@ -38,7 +38,7 @@ class LoadedModel {
   };
   const std::vector<Part>& parts() const { return parts_; }
   const Strings& settable() const { return settable_; }
-  /// That it was read with.
+  /// The limits that the model was read with.
   const ModelLimits& limits() const { return limits_; }
   /// What bounds work on it; nodes are counted no more.
   const WorkBounds& bounds() const { return bounds_; }

@@ -33,7 +33,7 @@ class Request::State : public Job {
     State& state_;
   };
 
-  /// Before it infers: static objects outlive what other threads do in the midst of exit().
+  /// Must be called before the request runs: static objects must outlive other threads' work during exit().
   void notice_exit() noexcept {
     if (!used_.load(std::memory_order_relaxed) && !used_.exchange(true)) lamina::notice_exit();
   }

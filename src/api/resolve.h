@@ -1,5 +1,5 @@
 #pragma once
-/// From options to the settings that a model gets on this machine.
+/// Resolves options to the settings that a model gets on this machine.
 #include <set>
 #include <string>
 #include <vector>

@@ -1,5 +1,5 @@
 #pragma once
-/// From a model as it was read to the graph that is planned.
+/// Rewrites a model as it was read to the graph that is planned.
 #include "api/options_table.h"
 #include "base/log.h"
 #include "exec/variables.h"
@@ -24,7 +24,7 @@ struct RewrittenModel {
   RewritingFacts facts;
 };
 
-/// In the log, whether it was rewritten now or comes from a file.
+/// Logs the facts of a rewriting, whether it was done now or comes from a file.
 void tell(const RewritingFacts& facts, const Logger& log);
 
 /// `settings`: options, the precision that they get, and threads to work on. Throws Error(bad_option) for a
