@@ -45,7 +45,8 @@ class LentArena {
 
 /// Lets go of the arenas that nobody uses.
 void drop_idle_arenas() noexcept;
-/// After fork(), in the child: they hold what the library thinks of threads that are gone.
+/// Forgets idle arenas after fork(), in the child: they hold the library's state of threads that no longer
+/// exist.
 void forget_idle_arenas() noexcept;
 
 /// Brings the helpers of an arena of so many threads (the caller's included) about: threads inherit what

@@ -44,7 +44,7 @@ class Stopped {
  public:
   explicit Stopped(const StopScope* by) noexcept : by_(by) {}
   const StopScope* by() const noexcept { return by_; }
-  /// Where the work was: 'layer "x"'. The outermost place that is told counts.
+  /// Sets where the work was: 'layer "x"'. The outermost place counts.
   void at(std::string place) { place_ = std::move(place); }
   const std::string& place() const noexcept { return place_; }
 

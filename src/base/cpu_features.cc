@@ -20,7 +20,7 @@ struct Row {
   std::uint64_t state;  ///< of XCR0
 };
 
-/// In the order of the enumeration.
+/// Rows in the order of the enumeration.
 constexpr Row kRows[] = {
     {"sse3", &CpuRegisters::leaf1_ecx, 0, 0},
     {"ssse3", &CpuRegisters::leaf1_ecx, 9, 0},

@@ -22,7 +22,7 @@ constexpr auto round_up(A a, B unit) {
 struct Parts {
   std::int64_t size = 1, number = 1;
 };
-/// As few parts of at most `most` as there can be, about equal; for count > 0.
+/// The fewest parts of at most `most`, about equal; for count > 0.
 constexpr Parts even_parts(std::int64_t count, std::int64_t most) {
   const auto size = ceil_div(count, ceil_div(count, most < 1 ? std::int64_t{1} : most));
   return {size, ceil_div(count, size)};

@@ -60,7 +60,7 @@ struct Machine {
 /// three times as slow as f32, and never wanted.
 Verdict multiplies_bf16(const Machine& machine);
 
-/// Without features above those of `most`; with the rates of that level.
+/// The machine without features above those of `most`, with the rates of that level.
 Machine limited(Machine machine, Isa most);
 
 /// Reads the machine below a root folder: caches, cores, nodes; what is missing there keeps its default.

@@ -69,7 +69,7 @@ inline Division divided_here(std::int64_t units, double total) {
   return divide_work(units, total / static_cast<double>(units), threads_here());
 }
 
-/// As many threads as an arena may have.
+/// Most threads of an arena.
 constexpr int kMostThreads = 1024;
 
 /// How many of that many threads oneTBB would give an arena, after asking it for them: fewer only where the

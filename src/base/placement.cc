@@ -96,7 +96,7 @@ class CpuAllocator {
   }
 
  private:
-  /// From what is left: the first processor of each core, then second ones.
+  /// Takes processors that are left: the first one of each core, then second ones.
   std::vector<int> take(int node, int count) {
     auto& left = nodes_[node];
     Cpus chosen;

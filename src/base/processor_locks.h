@@ -25,7 +25,7 @@ class ProcessorLocks {
   /// them.
   bool hold(const std::vector<int>& cpus);
   void release(const std::vector<int>& cpus) noexcept;
-  /// In a child of fork(): the locks are the parent's.
+  /// To be called in a child of fork(): the locks are the parent's.
   void after_fork() noexcept;
 
  private:

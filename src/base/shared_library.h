@@ -27,7 +27,7 @@ class SharedLibrary {
 
   const std::string& path() const { return path_; }  ///< of the file that was opened
   std::string name() const;                          ///< without folders
-  /// As it was when it was opened.
+  /// The library's file as it was when it was opened.
   const std::shared_ptr<const MappedFile>& file() const { return file_; }
   /// The address of what it exports itself under that name, or null.
   void* symbol(const char* name) const;

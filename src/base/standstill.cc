@@ -138,7 +138,7 @@ bool Standstill::may_stand_here() noexcept {
   return a.must_stand(nullptr);
 }
 
-/// With all that the thread is at: a step may run a model of its own.
+/// Pauses the activity with all that the thread runs: a step may run a model of its own.
 void Activity::stop_here() noexcept {
   auto& a = all();
   std::unique_lock lock(a.mutex);

@@ -150,7 +150,7 @@ HelperIds& helper_ids() {
   return *ids;
 }
 
-/// In the list while its thread lives.
+/// The number of a helper thread, in the list while the thread exists.
 struct HelperId {
   HelperId() {
     auto& ids = helper_ids();
@@ -208,7 +208,7 @@ void become_helper() {
 
 namespace {
 
-/// Where the calling thread might run before it was bound.
+/// The processors that the calling thread could use before it was bound.
 struct Before {
   std::vector<int> cpus;
   bool bound = false;

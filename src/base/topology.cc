@@ -30,7 +30,7 @@ std::optional<double> number_of(const std::string& text) {
   return value;
 }
 
-/// Where Linux does not know it says -1.
+/// Linux writes -1 for an unknown id.
 std::optional<int> id_in(const std::string& path) {
   const auto line = system_line(path);
   if (!line) return std::nullopt;
@@ -225,7 +225,7 @@ Topology read_topology(const std::string& root_folder) {
     const auto folder = fmt::format("{}sys/devices/system/cpu/cpu{}/topology/", root, number);
     const auto package = id_in(folder + "physical_package_id"), core = id_in(folder + "core_id");
     const auto node = nodes.find(number);
-    // Without its files a processor is a core of its own, in the order of their numbers.
+    // Without these files a processor counts as a core of its own, in the order of their numbers.
     out.cpus.push_back({number, package.value_or(0), core.value_or(kOwnCore + number),
                         node == nodes.end() ? 0 : node->second,
                         std::binary_search(small.begin(), small.end(), number)});
