@@ -93,7 +93,7 @@ class Ranges {
       if (low && high) known_.emplace_back(*low, *high);
     }
   }
-  /// In any shape.
+  /// True if the values are the same in any shape.
   static bool same_values(const Tensor& a, const Tensor& b) {
     return to_doubles(a.to_aligned()) == to_doubles(b.to_aligned());
   }

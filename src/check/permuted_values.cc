@@ -33,7 +33,7 @@ std::vector<Order> orders(const Dims& from, const Dims& to) {
   return out;
 }
 
-/// Where in a tensor of dimensions `from` the element of the reordered one lies.
+/// Position, in a tensor of dimensions `from`, of an element of the reordered tensor.
 std::size_t place(const Dims& from, const Order& order, const Dims& to, std::size_t index) {
   std::vector<std::size_t> at(from.size());
   for (std::size_t i = to.size(); i-- > 0;) {

@@ -17,7 +17,7 @@ bool ends_in_steps(const Graph& body) {
 
 bool has_levels(const Node& node) { return node.op.has(Trait::levels); }
 
-/// To levels, or to a half, whose numbers are as far apart.
+/// True if the node rounds to levels, or to a half type, whose numbers are as far apart.
 bool rounds(const Node& node) {
   const auto* convert = node.op.as<Convert>();
   return has_levels(node) || (convert && (convert->destination_type == ElementType::bf16 ||
