@@ -17,7 +17,8 @@ class Bound {
   // Before each run: where its tensors lie, then bind().
   /// `arena`: of plan()->memory.arena bytes at least.
   void point_arena(const std::byte* arena);
-  /// By the plan's inputs and results; one that it does not read, or not make, is passed over.
+  /// Sets the pointers of the plan's inputs and results; inputs that it does not read, and results that it
+  /// does not make, are skipped.
   void point_input(std::size_t i, const Tensor& input);
   void point_result(std::size_t r, const Tensor& memory);
   /// Binds the steps whose pointers have changed. What throws leaves them to be bound the next time.
@@ -33,7 +34,7 @@ class Bound {
   void end_run() noexcept;
 
  private:
-  /// Where the lists of a step begin.
+  /// Positions where the lists of a step begin.
   struct Lists {
     std::size_t in, out;
   };

@@ -88,12 +88,12 @@ class Job : public std::enable_shared_from_this<Job>, public StopSignal {
   std::shared_ptr<const Callback> callback_;
 
   void end_in_child() noexcept;
-  /// To the end of a list; out of the one that it is in.
+  /// Puts the job at the end of a list; removes it from its list.
   void join(List& list) noexcept;
   void leave() noexcept;
   void wake_waiters() noexcept;
 
-  /// Who waits for the job to rest.
+  /// A thread that waits until the job is at rest.
   struct Waiter {
     std::condition_variable& waker;
     Waiter* next;

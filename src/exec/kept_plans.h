@@ -15,7 +15,7 @@ struct KeptPlan {
   std::vector<std::pair<NodeId, Recipe>> recipes;
 };
 
-/// By the keys of a program's plans (src/saved has those of files). Thread-safe.
+/// Finds plans by the keys of a program (src/saved has those of files). Thread-safe.
 class KeptPlans {
  public:
   virtual ~KeptPlans() = default;

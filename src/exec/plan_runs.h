@@ -33,7 +33,7 @@ class PlanRuns {
   void given_changed() noexcept { given_fits_ = false; }
   /// Results of the last run; invalid tensors after forget().
   const std::vector<Tensor>& results() const { return results_; }
-  /// There are no results and no times of the last run. What was counted stays.
+  /// Drops the results and times of the last run. Counts stay.
   void forget() noexcept;
 
   // Adds the last plan, then the plan of its deferred subgraph.

@@ -17,7 +17,7 @@ namespace {
 
 thread_local Worker* this_worker = nullptr;
 
-/// That shut_down() has with inferences of other threads' run().
+/// Time that shut_down() gives inferences in run() of other threads.
 constexpr std::chrono::seconds kPatience{2};
 
 }  // namespace

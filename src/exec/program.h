@@ -69,7 +69,7 @@ class Program {
   int threads() const { return shared_->options.threads; }
   const WorkBounds* bounds() const { return shared_->options.bounds.get(); }
   std::size_t cached_plans() const { return shared_->options.cached_plans; }
-  /// By which runs are stopped, but for who wants it.
+  /// Rules that stop runs, without the one who asks for it.
   StopRules run_rules() const {
     const auto& o = shared_->options;
     return {nullptr, "the inference", o.run_seconds, "LIMIT_RUN_SECONDS", o.loop_iterations};
@@ -88,7 +88,7 @@ class Program {
   /// Plans belong to the values of this input, not only to its shape.
   bool depends_on_values(std::size_t input) const { return values_[input]; }
 
-  /// In the order of the graph's last inputs, which hold their values.
+  /// The variables, in the order of the graph's last inputs, which hold their values.
   const std::vector<Variable>& variables() const { return variables_; }
   /// Inputs of the graph that are no variables.
   std::size_t model_inputs() const { return graph_.inputs().size() - variables_.size(); }

@@ -29,12 +29,12 @@ class Runner {
   /// On that stream; when the signal says so, the run ends in the midst, with Error(canceled). Null: nobody
   /// can stop it. Throws Error(over_limit) where it takes longer than the program's options say.
   void run(Stream& stream, const StopSignal* signal = nullptr);
-  /// In the calling thread, with helpers of its own.
+  /// Runs in the calling thread, with helpers of its own.
   void run() { run(own_stream()); }
   Stream& own_stream();
   /// Throws Error(bad_input) for what is missing or overlaps, as run() does before it begins.
   void check() const;
-  /// There are no results until the next run, as after one that failed.
+  /// Drops the results until the next run, as after a run that failed.
   void forget() noexcept;
   /// An output of the last run, invalid when there was none or it failed. Valid until the next run, unless
   /// cloned.

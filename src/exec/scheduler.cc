@@ -81,7 +81,7 @@ void Scheduler::Core::begin(Job& job) {
   std::rethrow_exception(canceled_error());
 }
 
-/// On a slot's stream, or, without slots, on the calling thread's.
+/// Runs the job on a slot's stream, or, without slots, on that of the calling thread.
 void Scheduler::Core::infer_here(Job& job, StreamSlot* slot) {
   const AwaitedBy model(this), request(&job);
   if (slot != nullptr)
@@ -183,7 +183,7 @@ void Scheduler::Core::hand_to(StreamSlot& slot, Job& job) {
   slot.worker->wake.notify_all();
 }
 
-/// Not under the mutex: the log is the user's.
+/// Logs without the mutex: the log is user code.
 void Scheduler::Core::tell_of_fork(Lock& lock) {
   if (!std::exchange(forked_, false)) return;
   lock.unlock();

@@ -38,13 +38,13 @@ struct StepCount {
 /// Not thread-safe.
 class StepCounts {
  public:
-  /// Where a step of a plan is counted, and its kernel's label.
+  /// The counter of a plan's step, and its kernel's label.
   struct Slot {
     std::uint32_t count, label;
   };
   using Slots = std::vector<Slot>;
 
-  /// By step. `depth`: of how many plans this one is a waiting part.
+  /// Counters by step. `depth`: the number of plans that this one is a deferred subgraph of.
   Slots slots_of(const Plan& plan, std::size_t depth);
   /// Counts a run; its plans' times follow.
   void begin_run() noexcept { ++runs_; }

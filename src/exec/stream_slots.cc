@@ -13,7 +13,7 @@ std::string name_of(const StreamSlot& slot) { return "lamina-s" + std::to_string
 
 }  // namespace
 
-/// With the first request that is started.
+/// Makes the workers, with the first request that is started.
 void Scheduler::Core::make_workers() {
   for (auto& slot : slots_)
     if (slot->worker == nullptr) take_worker(*slot);
