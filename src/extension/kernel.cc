@@ -193,7 +193,7 @@ const DeclaredConfiguration& CustomKernel::configuration() const {
 
 std::size_t CustomKernel::scratch() const {
   const auto& calls = op_->declared().calls;
-  // Before plans are made nothing is loaded yet.
+  // Saved instances are loaded only when plans are made.
   return calls.scratch_bytes
              ? bytes_by(calls.scratch_bytes, "scratch_bytes", calls.load ? nullptr : instance_)
              : 0;

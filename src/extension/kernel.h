@@ -43,7 +43,7 @@ class CustomKernel {
   /// Calls create(), or load() of what state() of such a kernel gave. Throws Error(extension) when the
   /// library fails.
   CustomKernel(KernelNode node, KernelForm form, const Tensor* state = nullptr);
-  /// Without an instance: to ask for scratch memory.
+  /// A kernel without an instance, to ask for scratch memory.
   static CustomKernel bare(KernelNode node, KernelForm form) {
     return {Bare{}, std::move(node), std::move(form)};
   }
@@ -68,7 +68,7 @@ class CustomKernel {
   std::size_t prepared_bytes() const;
   void prepare_into(void* block) const;
   Tensor prepare() const;
-  /// After prepare(), before runs.
+  /// Drops the constants; to be called after prepare(), before runs.
   void forget_constants();
   /// What a block depends on, besides the content of the first constant; the same in each process. Contents
   /// of the others are in it by their XXH3 of 128 bits. The first one is the source of the packing: the store
