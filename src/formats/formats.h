@@ -13,7 +13,7 @@ Loaded read_file(const std::string& path);
 Loaded read_onnx(const std::string& path);
 Loaded read_ir(const std::string& xml_path);
 
-/// As read_file, the graph alone.
+/// read_file() for the graph alone.
 Graph read_model(const std::string& path);
 
 }  // namespace lamina

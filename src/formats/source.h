@@ -1,5 +1,5 @@
 #pragma once
-/// Where the parts of a model come from: files, or memory.
+/// Sources of a model's parts: files, or memory.
 #include <map>
 #include <memory>
 #include <string>

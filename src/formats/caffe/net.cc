@@ -112,7 +112,7 @@ bool holds(const ProtoText::Message& rule, const State& state) {
   return true;
 }
 
-/// Without rules, or where an `include` or else no `exclude` holds.
+/// True if there are no rules, or an `include` holds, or else no `exclude` holds.
 bool is_included(const ProtoText::Message& layer, const State& state) {
   bool has_include = false, included = false, excluded = false;
   for (const auto field : layer) {

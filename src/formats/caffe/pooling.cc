@@ -118,7 +118,7 @@ ValueId overhang(const Call& c, const Pool& p) {
     return c.add(Divide{}, {more, strides});
   };
   const auto all = plus(rounded_up([&](std::size_t i) { return 2 * p.pads[i] - p.kernel[i]; }), one);
-  // None begins in the padding.
+  // No window begins in the padding.
   const auto count = c.add(Minimum{}, {all, rounded_up([&](std::size_t i) { return p.pads[i]; })});
   const auto reach =
       plus(c.add(Multiply{}, {count, strides}), [&](std::size_t i) { return p.kernel[i] - p.strides[i]; });

@@ -202,7 +202,7 @@ void Importer::add_input(Edge& edge) {
   edge.value = graph.add(Convert{ElementType::f32}, {edge.value}, name + "/f32");
 }
 
-/// To the half type that the file says, unless all numbers are of it.
+/// Rounds to the half type that the file declares, unless all numbers are exact in it.
 void Importer::round(Edge& edge) {
   const auto type = edge.def->element;
   if (!is_half(type) || edge.fits.of(type) || unrounded_.contains(edge.def->id)) return;

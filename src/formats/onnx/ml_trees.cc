@@ -83,7 +83,7 @@ struct ReadForest {
   bool is_double = false;
 };
 
-/// Where the votes are of a file: "target" or "class".
+/// `of`: the prefix of the votes' attributes: "target" or "class".
 void read_votes(Call& c, std::string_view of, const NodeNumbers& numbers,
                 const std::vector<Forest::Child>& place, ReadForest& out) {
   const auto name = [&](std::string_view what) { return fmt::format("{}_{}", of, what); };

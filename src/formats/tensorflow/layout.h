@@ -6,7 +6,7 @@
 
 namespace lamina::tensorflow {
 
-/// Where the axes of a picture are.
+/// Positions of an image's axes.
 struct Layout {
   bool channels_last = true;
   std::size_t spatial = 2;

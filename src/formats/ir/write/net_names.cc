@@ -72,7 +72,7 @@ Strings NetWriter::names_of(const Result& result) const {
   return names;
 }
 
-/// In IR 10 the names of outputs are theirs, whatever else is called so inside.
+/// In IR 10 outputs keep their names, whatever inner layers are named.
 Strings NetWriter::names_of(ValueId v) const {
   const auto& value = graph_.value(v);
   const auto end = ends_.find(v.index);

@@ -93,7 +93,7 @@ using SpellOut = std::vector<ValueId> (*)(Spelling&);
 
 using SpellingTable = TypeTable<SpellOut>;
 
-/// By the operator's name; what is not in it is a layer always.
+/// Legalisations by the operator's name; an operator that is not in the table is always a layer.
 const SpellingTable& spellings();
 
 // One function per file.

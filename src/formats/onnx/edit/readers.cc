@@ -1,4 +1,4 @@
-/// Who reads what in a graph that is changed, and what nobody reads any more.
+/// Finds the readers of names in a graph that is changed, and names that are no longer read.
 #include <algorithm>
 #include <set>
 
