@@ -45,7 +45,7 @@ using Attribute =
     std::variant<bool, std::int64_t, double, std::string, Ints, Floats, Strings, ElementType, Shape, Tensor>;
 std::string to_string(const Attribute& value);
 
-/// Behind a field in visit(): whose it is. OpenVINO's files cannot set our own.
+/// The owner of a field in visit(). OpenVINO's files cannot set lamina's own.
 enum class Owner : std::uint8_t { openvino, lamina };
 
 struct NamedAttribute {

@@ -39,7 +39,7 @@ class PermuteContext {
   const InferContext& node() const { return node_; }
   std::size_t rank() const { return order_.size(); }
   const Ints& order() const { return order_; }
-  /// Where an axis of input 0 lies in x; negative ones count from the end.
+  /// The position in x of an axis of input 0; negative ones count from the end.
   std::int64_t axis(std::int64_t axis, std::string_view what = "axis") const;
   Ints axes(const Ints& axes) const;
   /// A list with a number for each axis of input 0, in the order of x's axes.

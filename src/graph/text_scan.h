@@ -31,7 +31,7 @@ class Scanner {
   bool at_end() const { return at_ == text_.size(); }
   /// The next character; '\0' at the end.
   char peek() const { return at_ < text_.size() ? text_[at_] : '\0'; }
-  /// After blanks: whether the statement ends here (line's end, '}' or the end of the text).
+  /// True, after blanks, if the statement ends here (line's end, '}' or the end of the text).
   bool at_statement_end();
 
   // The functions below skip space (with line ends) before the token.
