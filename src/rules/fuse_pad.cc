@@ -126,7 +126,7 @@ Rule before_convolution() {
         if (has_input(m.node(conv), 3)) return Verdict::no("{} has a zero point", m.label(conv));
         const auto* w = m.graph().constant(m.node(conv).inputs[1]);
         if (is_float(m.type(x).element) && !(w && all_finite(*w)))
-          return Verdict::no("the weights of {} may be infinite or NaN, which 0 times them would show",
+          return Verdict::no("the weights of {} may be infinite or NaN: 0 times them is not 0",
                              m.label(conv));
         const auto& weights = m.graph().type(m.node(conv).inputs[1]).shape;
         Dims kernel;

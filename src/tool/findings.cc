@@ -58,7 +58,7 @@ std::string in_short(const Findings& all, const Fate& f) {
   if (f.rule.empty())
     return f.inside.empty() ? "removed: no output depends on it"
                             : fmt::format("removed with a body of \"{}\"", f.inside);
-  return fmt::format("gone: {} ({})", f.reason, f.rule);
+  return fmt::format("removed: {} ({})", f.reason, f.rule);
 }
 
 nlohmann::json to_json(const Cost& cost) {

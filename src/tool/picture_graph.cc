@@ -316,7 +316,7 @@ void match(PictureOf before, PictureOf after, const Ledger& ledger) {
     for (const auto s : before.graph.node(id).sources)
       if (const auto it = group.find(s); it != group.end()) p.group = it->second;
     p.faded = p.group < 0;
-    p.corner = p.faded ? "gone" : fmt::format("{} #{}", kArrow, p.group + 1);
+    p.corner = p.faded ? "removed" : fmt::format("{} #{}", kArrow, p.group + 1);
     for (const auto s : before.graph.node(id).sources)
       for (const auto& e : ledger.about(before.graph.sources.at(s.index).name))
         if (e.kind != LedgerEntry::Kind::refused && std::ranges::find(e.ids, s) != e.ids.end())

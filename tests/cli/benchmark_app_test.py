@@ -166,10 +166,10 @@ class Output(Base):
     def test_shapes_hold_for_files(self) -> None:
         np.save(self.folder / "x.npy", np.zeros((1, 1, 40, 56), np.float32))
         self.benchmark("-m", DYNAMIC, "-niter", "2", "-shape", "[1,1,?,30..60]", "-i", self.folder / "x.npy")
-        self.refused(DYNAMIC, "-shape", "[1,1,64..128,64..]", "-i", self.folder / "x.npy", says="[1,1,40,56] is none that --shape allows: [1,1,64..128,64..]", status=1)
+        self.refused(DYNAMIC, "-shape", "[1,1,64..128,64..]", "-i", self.folder / "x.npy", says="[1,1,40,56] is not a shape that --shape allows: [1,1,64..128,64..]", status=1)
 
     def test_layouts_are_checked(self) -> None:
-        for layout, says in (("foo", "O is there twice"), ("[NCHWX]", "a letter per dimension"), ("[NCH]", "a letter per dimension"), ("[NNNN]", "N is there twice"),
+        for layout, says in (("foo", "O occurs twice"), ("[NCHWX]", "a letter per dimension"), ("[NCH]", "a letter per dimension"), ("[NNNN]", "N occurs twice"),
                              ("[]", "a letter per dimension"), ("x[NCHW]", "an input's name in front"), ("Input3:NCHW", "wanted letters"), ("[NCHW],Input3[NCHW],Input3[NHWC]", "two layouts")):
             self.refused(SMALL, "-layout", layout, says=says)
         for layout in ("[N...]", "[N,C,H,W]", "Input3[n?hw]", "[...C]", "nchw"):

@@ -351,7 +351,7 @@ class WrongUse(Base):
         self.assertEqual([s["streams"] for s in json.loads(report.read_text())["streams"]], [1, 2])
         said = [call("run", "--tune").stderr for _ in range(2)]
         self.assertRegex(said[0], r"kernels other than estimated, [12] streams?\n")
-        self.assertRegex(said[1], r"kernels, [12] streams? as they were measured")
+        self.assertRegex(said[1], r"kernels, [12] streams? as measured before")
 
     def test_tuning_where_names_or_places_are_odd(self) -> None:
         weights = onnx.numpy_helper.from_array(np.ones((8, 8), np.float32), "w")

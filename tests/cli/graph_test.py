@@ -148,7 +148,7 @@ class Pictures(Base):
         self.assertEqual({i[0] for i in ids}, {"n", "o"})
         self.assertEqual(len(ids), len(set(ids)))
         words = [t.text for t in root.iter(f"{SVG}text")]
-        for word in ("original", "optimized", "#1", "\u2192 #1", "gone"):
+        for word in ("original", "optimized", "#1", "\u2192 #1", "removed"):
             self.assertIn(word, words)
         self.assertIn("fuse-linear", svg.read_text())  # what the rules did is in the tooltips
 

@@ -110,7 +110,7 @@ class Pictures(unittest.TestCase):
         self.refused(1, LARGE, "--input", self.ppm, "--layout", "nosuch=NHWC", says='there is no input "nosuch"')
         self.refused(2, LARGE, "--input", self.ppm, "--layout", "NCHW", "--layout", "NHWC", says="two layouts")
         self.refused(2, LARGE, "--input", self.ppm, "--mean", "", says="--mean: wanted a value")
-        self.refused(2, LARGE, "--input", self.ppm, "--scale", "1e-40", says="beyond what f32 holds")
+        self.refused(2, LARGE, "--input", self.ppm, "--scale", "1e-40", says="out of the range of f32")
         self.refused(2, LARGE, "--input", self.ppm, "--color", "cmyk", says="--color")
         np.save(self.path / "x.npy", np.zeros((1, 3, 224, 224), np.float32))
         self.refused(1, LARGE, "--input", self.path / "x.npy", "--shape", "1,3,1,1", says="--shape says [1,3,1,1]")

@@ -190,7 +190,7 @@ class Verdict(unittest.TestCase):
         self.assertIn("Nothing is left to fuse: 1 of the 2 layers runs", fused["fusion"])
         _, apart = self.explained(path, "--no-run", "--exempt", "relu")
         self.assertIn("1 element-wise step could run in the step before it and does not", apart["fusion"])
-        self.assertIn("'relu' behind 'conv'", apart["fusion"])
+        self.assertIn("'relu' after 'conv'", apart["fusion"])
         self.assertIn("'relu' is exempt", apart["fusion"])
 
     def test_custom_layers(self) -> None:

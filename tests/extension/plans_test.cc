@@ -175,7 +175,7 @@ TEST(Plans, BehindTheLastChannelIsZeroWhateverKernelsLeaveThere) {
     for (std::size_t i = 0; i < in.size(); ++i) EXPECT_NEAR(out[i], y_of(in[i]), 1e-5) << type << i;
     std::string found;
     for (const auto& row : check_extensions(Inside::of(model).loaded().graph)) found += row.problem;
-    EXPECT_EQ(found, "writes behind the last channel of output 0 what is not zero");
+    EXPECT_EQ(found, "writes something other than zero after the last channel of output 0");
   }
 }
 

@@ -262,7 +262,7 @@ TEST(IrReader, WarnsOfStaleShapes) {
       <edge from-layer="0" from-port="0" to-layer="1" to-port="0"/><edge from-layer="1" from-port="1" to-layer="2" to-port="0"/></edges>)"));
   const auto loaded = read_ir(folder.file("m.xml"));
   ASSERT_EQ(loaded.warnings.size(), 1U);
-  EXPECT_NE(loaded.warnings[0].find("'y' is [3] by the file and [2] by its inputs"), std::string::npos)
+  EXPECT_NE(loaded.warnings[0].find("'y' is [3] in the file, but [2] by its inputs"), std::string::npos)
       << loaded.warnings[0];
 }
 

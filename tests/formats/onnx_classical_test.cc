@@ -64,7 +64,7 @@ TEST(OnnxClassical, TreesThatAreRefused) {
   };
   expect_says(with([](Tree& t) { t.yes[0] = 0; }), "go in a circle");
   expect_says(with([](Tree& t) { t.yes[0] = 7; }), "a child is node 7 of tree 0, which there is not");
-  expect_says(with([](Tree& t) { t.nodes[2] = 1; }), "node 1 of tree 0 is there twice");
+  expect_says(with([](Tree& t) { t.nodes[2] = 1; }), "node 1 of tree 0 occurs twice");
   expect_says(with([](Tree& t) { t.features[0] = 2; }), "asks for feature 2");
   expect_says(with([](Tree& t) { t.features[0] = -1; }), "asks for feature -1");
   expect_says(with([](Tree& t) { t.features[0] = INT64_MAX; }), "asks for feature");

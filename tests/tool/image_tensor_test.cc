@@ -155,7 +155,7 @@ TEST(ImageTensor, SeveralPicturesFillABatch) {
   const auto repeated = made(port_of({3, 3, 1, 2}), {ramp(2, 1)});
   EXPECT_EQ(repeated.tensor.shape(), (Dims{3, 3, 1, 2}));
   EXPECT_EQ(repeated.values()[12], 0);
-  EXPECT_EQ(repeated.notes.back(), "input \"x\": 1 picture repeated to a batch of 3");
+  EXPECT_EQ(repeated.notes.back(), "input \"x\": 1 image repeated to a batch of 3");
   EXPECT_THROW(made(port_of({1, 3, 1, 2}), {ramp(2, 1), ramp(2, 1)}), Error);
 }
 
