@@ -9,12 +9,12 @@ namespace lamina {
 
 /// The kind of an error; its text says what was found, where, and what was wanted.
 enum class ErrorCode {
-  bad_file,     ///< a model or data file is missing, damaged or not what it claims to be
-  bad_input,    ///< a tensor, its name, type, shape or memory is not what was wanted
-  bad_option,   ///< an option's name or value is not known
-  unsupported,  ///< operators that lamina does not have (their types are named), or a compiled model of
-                ///< another version or for other instructions
-  bad_call,     ///< the object cannot do this now: moved from, not run yet
+  bad_file,       ///< a model or data file is missing, damaged or not what it claims to be
+  bad_input,      ///< a tensor, its name, type, shape or memory is not what was wanted
+  bad_option,     ///< an option's name or value is not known
+  unsupported,    ///< operators that lamina does not have (their types are named), or a compiled model of
+                  ///< another version or for other instructions
+  bad_call,       ///< the object cannot do this now: moved from, not run yet
   out_of_memory,  ///< memory could not be allocated; the objects concerned stay as they were
   internal,       ///< an internal error of lamina: a bug
   busy,           ///< an inference of the request is under way, or the call would wait for itself

@@ -309,8 +309,8 @@ class CompiledModel {
 
 /// Cancels started requests of all models, and joins every thread that lamina or its libraries made; threads
 /// are made again at the next use. A run() in another thread is waited for, and canceled after 2 seconds. A
-/// run() that begins meanwhile waits, a start() throws Error(canceled). Afterwards a library that links lamina
-/// may be unloaded. Throws Error(busy) in a callback or a custom layer, and while another thread is in
+/// run() that begins meanwhile waits, a start() throws Error(canceled). Afterwards a library that links
+/// lamina may be unloaded. Throws Error(busy) in a callback or a custom layer, and while another thread is in
 /// shutdown(). Does nothing once exit() has begun to stop lamina.
 LAMINA_API void shutdown();
 

@@ -60,8 +60,8 @@ enum class CacheMode { speed, size };
 
 /// Options of CompiledModel. docs/configuration.md describes the keys that set them, and their effects.
 struct Options {
-  /// Number of threads of all streams together, each stream's own included, at most 1024; 0: as many as the affinity
-  /// mask, the container's limits and the oneTBB arena that compiles allow. A limit set by
+  /// Number of threads of all streams together, each stream's own included, at most 1024; 0: as many as the
+  /// affinity mask, the container's limits and the oneTBB arena that compiles allow. A limit set by
   /// tbb::global_control holds, too.
   int threads = 0;
   /// Number of streams; without a value the hint decides.
@@ -129,8 +129,8 @@ struct Options {
   /// their defaults count as given, too.
   std::set<std::string, std::less<>> given = {};
 
-  /// Sets an option by its key ("CPU_THREADS_NUM", "PERF_COUNT", ...; see option_list()). "KEY_" before key or
-  /// value is accepted, and "CPU_THROUGHPUT_" before a value. Throws Error(bad_option), which names the
+  /// Sets an option by its key ("CPU_THREADS_NUM", "PERF_COUNT", ...; see option_list()). "KEY_" before key
+  /// or value is accepted, and "CPU_THROUGHPUT_" before a value. Throws Error(bad_option), which names the
   /// nearest key or the accepted values, and changes nothing then.
   LAMINA_API void set(std::string_view key, std::string_view value);
 };
