@@ -112,7 +112,7 @@ class Turns:
 
     @contextlib.contextmanager
     def _started(self, model: pathlib.Path, results: Json) -> Iterator[dict[str, Engine]]:
-        """All that can be had, loaded."""
+        """Loads all peers that are available."""
         engines: dict[str, Engine] = {}
         try:
             for label, result in results.items():

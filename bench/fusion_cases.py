@@ -21,7 +21,7 @@ class Case:
 
 
 def _l3_bytes() -> int:
-    """Of the machine's largest cache, or 32 MiB where it does not say."""
+    """Size of the machine's largest cache, or 32 MiB if it is unknown."""
     file = pathlib.Path("/sys/devices/system/cpu/cpu0/cache/index3/size")
     try:
         return int(file.read_text().strip().removesuffix("K")) * 1024

@@ -67,7 +67,7 @@ def _signs(n: Net, channels: int, size: int, low: float) -> Value:
 
 
 def binary_pair(channels: int, size: int, kernel: int) -> tuple[Build, Build]:
-    """The same shape in bits and in f32, each behind the FakeQuantize that makes signs."""
+    """Convolutions of one shape in bits and in f32, each after the FakeQuantize that makes signs."""
     return (
         lambda n: n.relu(n.binary_convolution(_signs(n, channels, size, 0), channels, kernel)),
         lambda n: n.relu(n.convolution(_signs(n, channels, size, -1), channels, kernel)),

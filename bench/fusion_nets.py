@@ -82,7 +82,7 @@ class Net:
         pad: int = -1,
         signs: bool = False,
     ) -> Value:
-        """Of any number of dimensions; same padding unless said; weights of -1 and 1 with `signs`."""
+        """A convolution of any number of dimensions; same padding by default; weights of -1 and 1 with `signs`."""
         axes = len(x.shape) - 2
         pad = kernel // 2 if pad < 0 else pad
         inputs = x.shape[1]

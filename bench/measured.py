@@ -36,7 +36,7 @@ class Measured:
 
 
 def add_arguments(p: argparse.ArgumentParser) -> None:
-    """Which problems, which program, how long, and where measurements are kept."""
+    """Adds arguments for the problems, the program, the time, and the folder of measurements."""
     p.add_argument(
         "files", nargs="*", type=pathlib.Path, help="files of problems (default: all of bench/problems)"
     )

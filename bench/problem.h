@@ -34,8 +34,8 @@ std::string describe(const Graph& graph, NodeId node);
 /// are those of the arrays in MODEL.npz where that file is, else 1.
 std::vector<std::string> problems_of_model(const std::string& file);
 
-/// Of convolutions and products two per multiply-add; else elements of the output, or of the input where that
-/// is larger, times the operators that are fused.
+/// Operations of a node: two per multiply-add of convolutions and products; else elements of the output, or
+/// of the input if that is larger, times the operators that are fused.
 double flops_of(const Graph& graph, NodeId node);
 /// Bytes of all inputs and outputs, once each.
 double bytes_of(const Graph& graph, NodeId node);

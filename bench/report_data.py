@@ -92,7 +92,7 @@ def results(data: Json, mode: str, threads: str) -> dict[str, Json]:
 
 
 def rounds(data: Json) -> str:
-    """Of all that was measured: "7", "5 to 7"."""
+    """Number of rounds of all measurements: "7", "5 to 7"."""
     usual = data.get("rounds", "?")
     networks = data.get("networks", {}).values()
     found = sorted(

@@ -30,7 +30,7 @@ class Ncnn(Peer):
         description = str(self._model.with_suffix(".param"))
         if self._net.load_param(description) or self._net.load_model(str(self._model)):
             raise SystemExit("ncnn cannot load the converted model")
-        # Its tensors have no batch.
+        # ncnn's tensors have no batch.
         arrays = (a[0] if a.ndim == 4 else a for a in self._feeds.values())
         self._mats = [ncnn.Mat(np.ascontiguousarray(a)) for a in arrays]
 

@@ -63,7 +63,7 @@ def first_weights(
 
 
 def settle_batch_norm(node: NodeProto, values: Arrays, weights: Arrays) -> None:
-    """Its statistics become those of its input, the variance with some of the guess's scatter."""
+    """Sets the statistics to those of the input, the variance with some of the guess's scatter."""
     x, axes = values[node.input[0]], (0, 2, 3)
     scatter = weights[node.input[4]]
     variance = 0.5 * x.var(axes) + 0.5 * x.var()

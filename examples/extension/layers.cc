@@ -1,4 +1,4 @@
-// The same as layers.c, with the C++ wrapper.
+// The operations of layers.c, with the C++ wrapper.
 #include <lamina/extension.hpp>
 
 using namespace lamina::extension;

@@ -1,4 +1,4 @@
-// Runs a small network whose layers two libraries have, and says what became of them.
+// Runs a small network whose layers come from two libraries, and prints what was done to them.
 #include <cmath>
 #include <iostream>
 #include <string>

@@ -7,26 +7,26 @@
 
 namespace lamina {
 
-/// What kind of thing went wrong; the text says what was found, where, and what was wanted.
+/// The kind of an error; its text says what was found, where, and what was wanted.
 enum class ErrorCode {
-  bad_file,     ///< a model or data file is missing, damaged or not what it claims to be
-  bad_input,    ///< a tensor, its name, type, shape or memory is not what was wanted
-  bad_option,   ///< an option's name or value is not known
-  unsupported,  ///< what lamina does not have: operators (their types are named), a compiled model's version
-                ///< or instructions
-  bad_call,     ///< the object cannot do this now: moved from, not run yet
-  out_of_memory,  ///< memory could not be had; the objects concerned stay as they were
-  internal,       ///< an invariant of lamina's own is broken: a bug
+  bad_file,       ///< a model or data file is missing, damaged or not what it claims to be
+  bad_input,      ///< a tensor, its name, type, shape or memory is not what was wanted
+  bad_option,     ///< an option's name or value is not known
+  unsupported,    ///< operators that lamina does not have (their types are named), or a compiled model of
+                  ///< another version or for other instructions
+  bad_call,       ///< the object cannot do this now: moved from, not run yet
+  out_of_memory,  ///< memory could not be allocated; the objects concerned stay as they were
+  internal,       ///< an internal error of lamina: a bug
   busy,           ///< an inference of the request is under way, or the call would wait for itself
   canceled,    ///< the inference was canceled, or fork(), exit() or shutdown() ended it; or the compilation
-               ///< was (Options::stop)
-  extension,   ///< a library of custom layers has failed (it is named, and what it says)
+               ///< was canceled (Options::stop)
+  extension,   ///< a library of custom layers has failed (the text names it and has its message)
   over_limit,  ///< a limit of Options or ReadOptions was reached (its key is named)
 };
 
-/// Thrown by every function of lamina that fails; nothing else is but what the user's own callbacks threw.
-/// what() is one line of at most 300 characters without control characters: long names inside are shortened,
-/// with their length.
+/// Thrown by every function of lamina that fails. Apart from it, only exceptions of the user's own callbacks
+/// are thrown. what() is one line of at most 300 characters without control characters: long names inside are
+/// shortened, with their length.
 class LAMINA_API Error : public std::runtime_error {
  public:
   Error(ErrorCode code, std::string_view text);

@@ -1,23 +1,25 @@
-/* Custom layers for lamina: the border between the engine and a library of operations, in plain C (C99).
+/* Custom layers for lamina: the interface between the engine and a library of operations, in plain C (C99).
  *
  * A library needs this header and nothing to link with. It exports one function, lamina_extension(), which
- * gets a table of the engine's functions and declares operations and rules. docs/extensions.md goes through
+ * gets a table of the engine's functions and declares operations and rules. docs/extensions.md explains
  * it step by step; lamina/extension.hpp makes it shorter in C++.
  *
- * Compatibility. Every struct begins with its size as its maker knows it. What lies behind that counts as
- * zero, and zero means "not provided"; members that a reader does not know are not looked at. So libraries
- * that were built with an older or a newer header load. What an engine has is asked by name:
- * host->query("parallel_for"). Numbers of this header never change their meaning, members are only added at
- * the end.
+ * Compatibility. Every struct begins with its size in the header that its maker was compiled with. Members
+ * beyond that size count as zero, and zero means "not provided"; a reader ignores members that it does not
+ * know. So libraries that were built with an older or a newer header load. A library asks for a feature of
+ * the engine by name: host->query("parallel_for"). Numbers of this header never change their meaning, and
+ * members are only added at the end.
  *
- * Arrays of structs lie struct_size bytes apart (that of the first one), as C arrays do. Texts are UTF-8 and
- * end with a zero. A declaration and all that it points to must stay while the library is loaded.
+ * Elements of an array of structs are struct_size bytes apart (that of the first one), as in C arrays. Texts
+ * are UTF-8 and end with a zero. A declaration and all that it points to must stay while the library is
+ * loaded.
  *
- * Threads. Declared functions are called from any thread, several at once; lamina_extension() itself by one
- * at a time. What create() made is shared by all runs of a node: run() must not write to it.
+ * Threads. Declared functions are called from any thread, several at the same time; lamina_extension() itself
+ * by one at a time. The instance from create() is shared by all runs of a node: run() must not write to it.
  *
- * Errors. A function gives LAMINA_OK, or anything else after host->fail(context, "why"). No exception may
- * leave it; one that does becomes an error. The engine adds the node's name, the operation and the library.
+ * Errors. A function returns LAMINA_OK, or another value after host->fail(context, "why"). It must not throw
+ * exceptions; one that it throws becomes an error. The engine adds the node's name, the operation and the
+ * library.
  */
 #ifndef LAMINA_EXTENSION_H
 #define LAMINA_EXTENSION_H
@@ -59,23 +61,24 @@ enum {
 /* In a configuration: the type that input k has. */
 #define LAMINA_TYPE_OF_INPUT(k) (1024 + (k))
 
-/* How tensors lie in memory. Axis 1 is the channels. Blocked: the channels in blocks of 8 or 16, the index in
- * a block innermost: [N, ceil(C / 8), spatial..., 8]; what is behind the last channel is zero when a kernel
- * reads it; one that writes leaves it alone, or makes it zero. All but plain ones have rank 3 and more. */
+/* Layouts of tensors in memory. Axis 1 has the channels. Blocked: the channels in blocks of 8 or 16, the
+ * index in a block innermost: [N, ceil(C / 8), spatial..., 8]. The elements after the last channel are zero
+ * when a kernel reads them; a kernel that writes leaves them alone, or makes them zero. Layouts other than
+ * plain need rank 3 or more. */
 enum {
   LAMINA_PLAIN = 0,         /* N, C, H, W */
   LAMINA_CHANNELS_LAST = 1, /* N, H, W, C */
   LAMINA_BLOCKED_8 = 2,
   LAMINA_BLOCKED_16 = 3,
-  LAMINA_ANY_LAYOUT = 255 /* in a configuration: whichever; the call says which one it is */
+  LAMINA_ANY_LAYOUT = 255 /* in a configuration: any; lamina_tensor::layout says which one */
 };
 /* In a configuration: the layout that input k has. */
 #define LAMINA_LAYOUT_OF_INPUT(k) (1024 + (k))
 
-/* A size that is not known has bounds, from low to high. */
+/* An unknown size has bounds, from low to high. */
 #define LAMINA_UNBOUNDED INT64_MAX
 
-/* What a call is about; asked by the functions of lamina_host. */
+/* The context of a call, for the functions of lamina_host. */
 typedef struct lamina_context lamina_context;
 typedef struct lamina_registrar lamina_registrar;
 typedef void (*lamina_function)(void);
@@ -89,12 +92,12 @@ typedef struct lamina_tensor {
   int32_t layout;
   int32_t rank;
   int32_t reserved;
-  const int64_t* dims;    /* as the model says them, in the order N, C, H, W whatever the layout */
-  const int64_t* strides; /* in elements, by the same axes; null for blocked layouts */
+  const int64_t* dims;    /* in the model's order (N, C, H, W), whatever the layout */
+  const int64_t* strides; /* in elements, in the order of dims; null for blocked layouts */
   uint64_t elements;
 } lamina_tensor;
 
-/* What is known of a tensor before a run. */
+/* What is known about a tensor before a run. */
 typedef struct lamina_value {
   size_t struct_size;
   int32_t type;        /* LAMINA_NO_TYPE: not known */
@@ -104,26 +107,26 @@ typedef struct lamina_value {
   /* Unknown sizes with the same number, other than 0, are equal; the numbers are those of one call. May be
    * null. */
   const uint64_t* symbols;
-  const lamina_tensor* constant; /* plain; null: not known; infer(): or of 4096 bytes and more */
+  const lamina_tensor* constant; /* plain; null if unknown, in infer() also from 4096 bytes on */
 } lamina_value;
 
-/* A node of the model, for what is decided before it runs. */
+/* A node of the model, for functions that are called before it runs. */
 typedef struct lamina_node {
   size_t struct_size;
   lamina_context* context;
   size_t inputs;
   const lamina_value* const* in; /* null: an optional input that is absent */
   size_t outputs;
-  const lamina_value* const* out; /* null in infer(), which is told how many outputs there are */
+  const lamina_value* const* out; /* null in infer(); the number of outputs is known */
   int32_t configuration;          /* index among those declared; -1: none is chosen */
   int32_t reserved;
-  void* instance; /* what create() made; null before and without */
+  void* instance; /* from create(); null before that, and without create() */
 } lamina_node;
 
-/* A chain of element-wise operators that the engine has fused behind this operation: run() applies it to
- * output 0. apply() changes elements [first, first + count) of the output, counted as they lie in memory
- * (blocked layouts do not get one): `values` points to the first of them, be it in the output itself or in a
- * buffer. Each element exactly once. */
+/* A chain of element-wise operators that the engine has fused into this operation: run() applies it to
+ * output 0. apply() changes elements [first, first + count) of the output, counted in the order of memory
+ * (there are no stages in blocked layouts): `values` points to the first of them, in the output itself or in
+ * a buffer. It must be applied to each element exactly once. */
 typedef struct lamina_stages {
   size_t struct_size;
   void (*apply)(const struct lamina_stages* stages, float* values, int64_t first, int64_t count);
@@ -139,10 +142,10 @@ typedef struct lamina_call {
   size_t inputs;
   const lamina_tensor* const* in; /* null: absent, or a constant that is in the prepared block */
   size_t outputs;
-  const lamina_tensor* const* out; /* data is null where the shape is known only now: host->allocate_output */
-  void* scratch;                   /* of the size that scratch_bytes() said; holds anything */
+  const lamina_tensor* const* out; /* data is null with LAMINA_SHAPE_AFTER_RUN: call host->allocate_output */
+  void* scratch;                   /* as many bytes as scratch_bytes() said; not initialised */
   size_t scratch_bytes;
-  const void* prepared; /* what prepare() wrote; null without */
+  const void* prepared; /* the block from prepare(); null without it */
   size_t prepared_bytes;
   const lamina_stages* stages; /* null: none */
 } lamina_call;
@@ -159,7 +162,7 @@ typedef struct lamina_port {
   const char* doc;
   uint32_t flags;
   uint32_t reserved;
-  const int32_t* types; /* that it takes, LAMINA_NO_TYPE behind the last; null: f32 */
+  const int32_t* types; /* accepted types, LAMINA_NO_TYPE after the last; null: f32 */
 } lamina_port;
 
 /* Attributes. Values in text: "0.5", "true", "1,2,3", "mean". */
@@ -179,23 +182,23 @@ typedef struct lamina_attribute {
   const char* doc;
   int32_t kind;
   int32_t reserved;
-  const char* value; /* the default; null: a node must say it */
+  const char* value; /* the default; null: every node must have the attribute */
 } lamina_attribute;
 
-/* A combination of types and layouts that a kernel takes. Lists have an entry per declared port (a variadic
- * one's is for all of its tensors). */
+/* A combination of types and layouts that a kernel accepts. Lists have an entry per declared port (the entry
+ * of a variadic port is for all of its tensors). */
 typedef struct lamina_configuration {
   size_t struct_size;
   const char* name;           /* "channels_last_f32"; counters and explain show it */
   const int32_t* in_types;    /* null: LAMINA_ANY_TYPE for each */
   const int32_t* in_layouts;  /* null: LAMINA_PLAIN for each */
   const int32_t* out_types;   /* null: LAMINA_ANY_TYPE */
-  const int32_t* out_layouts; /* null: as input 0 for each, where it has the output's rank, else plain */
+  const int32_t* out_layouts; /* null: for each the layout of input 0 if the ranks are equal, else plain */
   const int32_t* in_place;    /* pairs: input, output. The output may be the memory of the input */
   size_t in_place_pairs;
   double nanoseconds; /* estimated, per element of output 0, on one thread; 0: like a pass over memory */
-  lamina_status (*run)(const lamina_call* call);     /* null: the operation's */
-  lamina_status (*accepts)(const lamina_node* node); /* null: all nodes; refuses by host->fail */
+  lamina_status (*run)(const lamina_call* call);     /* null: the operation's run() */
+  lamina_status (*accepts)(const lamina_node* node); /* null: all nodes; host->fail refuses a node */
 } lamina_configuration;
 
 /* Operations. */
@@ -209,12 +212,12 @@ enum {
 };
 typedef struct lamina_operation {
   size_t struct_size;
-  const char* domain; /* as the model says it: ONNX's domain, the "version" of a layer of OpenVINO IR */
+  const char* domain; /* as in the model: ONNX's domain, the "version" of a layer of OpenVINO IR */
   const char* type;
   const char* doc;
   int64_t since_version; /* of the domain's operator set; 0 counts as 1 */
   uint32_t flags;
-  int32_t accumulates; /* the type that sums are kept in; LAMINA_NO_TYPE: not said */
+  int32_t accumulates; /* the type of sums; LAMINA_NO_TYPE: not declared */
   const lamina_port* in;
   size_t inputs;
   const lamina_port* out;
@@ -223,67 +226,67 @@ typedef struct lamina_operation {
   size_t attributes;
   const lamina_configuration* configuration; /* none: one that takes any types, plain */
   size_t configurations;
-  /* Types and shapes of the outputs, by host->set_output, with whatever is known of the inputs. Null: each
+  /* Sets types and shapes of the outputs by host->set_output, from what is known about the inputs. Null: each
    * output has the shape of input 0, and its type unless the output's port has one type only. */
   lamina_status (*infer)(const lamina_node* node);
-  /* What run() needs to know of a node, once for each plan: shapes are known (element-wise: wherever the
-   * function runs, and a rank may be -1). Null: nothing. */
+  /* Makes the data that run() needs of a node, once for each plan: shapes are known (for element-wise
+   * operations it is called wherever the function runs, and a rank may be -1). Null: no data. */
   lamina_status (*create)(const lamina_node* node, void** instance);
   void (*destroy)(void* instance);
-  /* Bytes of memory that a run may use, 64-byte aligned, of the engine's. Null: none. */
+  /* Bytes of scratch memory that a run needs; the engine provides it, 64-byte aligned. Null: none. */
   lamina_status (*scratch_bytes)(const lamina_node* node, size_t* bytes);
-  /* Constants brought into the kernel's order, once for each compiled model: bytes that can be copied and
+  /* Copies constants into the kernel's order, once for each compiled model: bytes that can be copied and
    * stored. Constant inputs are all in node->in[i]->constant. Null: run() gets the constants themselves. */
   lamina_status (*prepared_bytes)(const lamina_node* node, size_t* bytes);
   lamina_status (*prepare)(const lamina_node* node, void* block);
   lamina_status (*run)(const lamina_call* call);
-  /* The same, slow and plain: every tensor is plain, types are any that ports take. Null: run() is its own.
-   */
+  /* A simple reference of run(): every tensor is plain, with any types that the ports accept. Null: run() is
+   * used. */
   lamina_status (*reference)(const lamina_call* call);
-  /* For an operation that makes element i of its only output of element i of its first input: f32, in order,
-   * `in` may be `out`. With it the operation joins convolutions and other element-wise ones. run() may be
-   * null then. */
+  /* For an operation that computes element i of its only output from element i of its first input: f32, in
+   * order; `in` may be `out`. The operation can then be fused into convolutions and with other element-wise
+   * operators. run() may be null then. */
   void (*elementwise)(const void* instance, const float* in, float* out, size_t count);
-  double elementwise_nanoseconds; /* per element; 0: a tenth */
-  /* How far results may be from the reference: |a - b| <= absolute + relative * |b|. Both 0: 1e-4 and 1e-4.
+  double elementwise_nanoseconds; /* estimate per element; 0: a tenth */
+  /* Tolerance of results against the reference: |a - b| <= absolute + relative * |b|. Both 0: 1e-4 and 1e-4.
    */
   double absolute, relative;
-  /* What create() has made, as bytes, where making it takes long (tables, measurements): compiled models keep
-   * them, and load() makes an instance of them in the place of create(), for the same node in the same
-   * configuration. saved_bytes() and save() find it in node->instance; scratch_bytes() then finds none. All
-   * three or none; not for element-wise operations. */
+  /* Saves an instance that takes long to make (tables, measurements) as bytes: compiled models keep them, and
+   * load() makes an instance from them instead of create(), for the same node in the same configuration.
+   * saved_bytes() and save() get the instance in node->instance; scratch_bytes() then gets none. Either all
+   * three functions are set or none; not for element-wise operations. */
   lamina_status (*saved_bytes)(const lamina_node* node, size_t* bytes);
   lamina_status (*save)(const lamina_node* node, void* block);
   lamina_status (*load)(const lamina_node* node, const void* block, size_t bytes, void** instance);
-  /* Nodes that "lamina check" tries without a model, a text each, null behind the last: inputs by their ports
+  /* Nodes that "lamina check" tries without a model, a text each, null after the last: inputs by their ports
    * and attributes, "x=f32[2,6,3,5] weights=f32[6] axes=i64[2](2,3) scale=0.5". Values in parentheses make a
    * constant; an optional input that is not named is absent; a variadic one may be named several times. None:
    * some usual shapes are tried. */
   const char* const* samples;
 } lamina_operation;
 
-/* Rules: a pattern of nodes and what takes their place, in text, statements separated by ";" or line ends:
+/* Rules: a pattern of nodes and their replacement, in text, statements separated by ";" or line ends:
  *
  *   pattern:      s = Sigmoid(x); y = Multiply(x, s)
  *   replacement:  y = com.example.Gate(x) scale=1
  *
- * Operators are lamina's ("lamina ops" lists them) and libraries' (DOMAIN.TYPE). Names that no statement of
- * the pattern makes stand for any value, the same name for the same one; `const c` stands for a constant, a
- * number for a constant of one element of that value; in a replacement `_` is an absent input. Behind the
- * operator attributes that it must have, NAME=VALUE (lists in brackets, texts with spaces in quotes). The
- * last statement of each text makes what is replaced, and is replaced; other values of the pattern must not
- * be read elsewhere, and no layer may have inputs that the pattern does not list. Multiply and other
- * commutative operators fit in either order. In the replacement a constant's value (of one element) may be an
- * attribute's: scale=$c, and so may an attribute of the pattern: alpha=$s.alpha; a number has the type of
- * what it stands beside. */
+ * Operators are lamina's ("lamina ops" lists them) or a library's (DOMAIN.TYPE). A name that no statement of
+ * the pattern makes stands for any value, and the same name for the same value; `const c` stands for a
+ * constant, a number for a constant with one element of that value; in a replacement `_` is an absent input.
+ * Attributes that the node must have follow the operator, as NAME=VALUE (lists in brackets, texts with spaces
+ * in quotes). The last statement of the pattern makes the value that is replaced by that of the replacement's
+ * last statement. Other values of the pattern must not be read elsewhere, and no layer may have inputs that
+ * the pattern does not list. Multiply and other commutative operators match in either order. In the
+ * replacement an attribute may get the value of a constant with one element (scale=$c) or an attribute of the
+ * pattern (alpha=$s.alpha); a number has the type of the operand beside it. */
 enum {
   LAMINA_BEFORE_FOLD = 1,   /* on the graph as it was read */
   LAMINA_AFTER_FOLD = 2,    /* constants are folded, exporters' idioms not yet recognised */
   LAMINA_BEFORE_INT8 = 3,   /* quantise steps are still operators */
-  LAMINA_BEFORE_FUSING = 4, /* activations stand behind their convolutions */
-  LAMINA_AFTER_FUSING = 5   /* what is left then */
+  LAMINA_BEFORE_FUSING = 4, /* activations still stand after their convolutions */
+  LAMINA_AFTER_FUSING = 5   /* operators that were not fused */
 };
-/* What a rule's accepts() sees: the values that the pattern's names stand for. */
+/* Argument of a rule's accepts(): the values that the pattern's names stand for. */
 typedef struct lamina_match {
   size_t struct_size;
   lamina_context* context;
@@ -293,7 +296,7 @@ typedef struct lamina_match {
 } lamina_match;
 typedef struct lamina_rule {
   size_t struct_size;
-  const char* name; /* as --disable knows it: "com.example.gate" */
+  const char* name; /* its name for --disable: "com.example.gate" */
   const char* doc;
   int32_t stage;
   int32_t reserved;
@@ -302,15 +305,14 @@ typedef struct lamina_rule {
   lamina_status (*accepts)(const lamina_match* match); /* null: always; refuses by host->fail */
 } lamina_rule;
 
-/* What a library says of itself. */
+/* Description of a library. */
 enum { LAMINA_NEVER_UNLOAD = 1 /* it stays in the process when the last model that uses it goes */ };
 typedef struct lamina_library {
   size_t struct_size;
   const char* name;
   const char* version;
   const char* licence;
-  const char* const*
-      needs; /* names of lamina_host::query without which it does not work; null behind the last */
+  const char* const* needs; /* features (names for lamina_host::query) that it needs; null after the last */
   uint32_t flags;
   uint32_t reserved;
 } lamina_library;
@@ -319,21 +321,22 @@ typedef struct lamina_library {
 typedef struct lamina_host {
   size_t struct_size;
   const char* engine; /* "lamina 0.1.0" */
-  /* The member of that name ("parallel_for"), or something that is not null for a member of another struct
-   * ("lamina_operation.elementwise"); null: this engine does not have it. */
+  /* The member of that name ("parallel_for"), or a non-null value for a member of another struct
+   * ("lamina_operation.elementwise"); null if this engine does not have it. */
   lamina_function (*query)(const char* name);
 
-  /* In lamina_extension(). What is wrong is said by the return value and by an error when the library is
-   * loaded. */
+  /* For lamina_extension(): declare the library, an operation, a rule. A wrong declaration gives
+   * LAMINA_FAILED, and an error when the library is loaded. */
   lamina_status (*describe)(lamina_registrar* registrar, const lamina_library* library);
   lamina_status (*add_operation)(lamina_registrar* registrar, const lamina_operation* operation);
   lamina_status (*add_rule)(lamina_registrar* registrar, const lamina_rule* rule);
 
-  /* Anywhere: why it fails, a line. Gives LAMINA_FAILED. The first one counts. Thread-safe. */
+  /* For all functions: reports an error, a line of text. Returns LAMINA_FAILED. The first error counts.
+   * Thread-safe. */
   lamina_status (*fail)(lamina_context* context, const char* text);
 
-  /* Attributes of the node, as declared; what they give stays until the node goes (create()) or the call
-   * ends. LAMINA_FAILED, after fail(): there is none of that name and kind. */
+  /* Attributes of the node, as declared. The values are valid until the node is destroyed (create()) or the
+   * call ends. LAMINA_FAILED, after fail(), if there is no attribute of that name and kind. */
   lamina_status (*get_bool)(lamina_context* context, const char* name, int32_t* value);
   lamina_status (*get_int)(lamina_context* context, const char* name, int64_t* value);
   lamina_status (*get_float)(lamina_context* context, const char* name, double* value);
@@ -345,15 +348,15 @@ typedef struct lamina_host {
                                size_t* count);
   lamina_status (*get_tensor)(lamina_context* context, const char* name, const lamina_tensor** value);
 
-  /* In infer(): the type, rank, low, high and symbols of an output; symbols may be null. */
+  /* For infer(): sets type, rank, low, high and symbols of an output; symbols may be null. */
   lamina_status (*set_output)(lamina_context* context, size_t output, const lamina_value* value);
-  /* In run() of an operation with LAMINA_SHAPE_AFTER_RUN: memory for an output, once for each. Null: failed.
-   */
+  /* For run() of an operation with LAMINA_SHAPE_AFTER_RUN: allocates an output, once for each. Null if it
+   * failed. */
   void* (*allocate_output)(lamina_context* context, size_t output, int32_t rank, const int64_t* dims);
 
-  /* In run(): calls body(data, begin, end, slot) for ranges that cover [0, count), on the threads of the
-   * stream that runs, `grain` units or more at a time; 0 <= slot < thread_count, one range of a slot at a
-   * time. Returns when all are done; LAMINA_FAILED when a body called fail() or threw. */
+  /* For run(): calls body(data, begin, end, slot) for ranges that cover [0, count), on the threads of the
+   * stream, `grain` units or more at a time; 0 <= slot < thread_count, and a slot has one range at a time.
+   * Returns when all are done; LAMINA_FAILED when a body called fail() or threw. */
   lamina_status (*parallel_for)(lamina_context* context, int64_t count, int64_t grain,
                                 void (*body)(void* data, int64_t begin, int64_t end, int32_t slot),
                                 void* data);

@@ -1,6 +1,7 @@
 #pragma once
 /// lamina/extension.h in C++20: declarations as calls, kernels as classes, exceptions as errors. Header only,
-/// nothing to link with. docs/extensions.md shows it at work; what things mean is said in lamina/extension.h.
+/// nothing to link with. docs/extensions.md has examples; lamina/extension.h defines the meaning of
+/// everything.
 ///
 ///     struct Gate {
 ///       explicit Gate(const Node& node) : slope(static_cast<float>(node.real("slope"))) {}
@@ -29,7 +30,7 @@
 
 #include "lamina/extension.h"
 
-/// Not shared with other libraries, whatever symbols they show.
+/// The namespace is not shared with other libraries, whatever symbols they export.
 #if defined(__GNUC__)
 #define LAMINA_EXTENSION_OWN __attribute__((visibility("hidden")))
 #else
@@ -38,13 +39,13 @@
 
 namespace lamina::extension {
 
-/// The engine; there from the beginning of LAMINA_EXTENSION on.
+/// The engine; valid from the beginning of LAMINA_EXTENSION on.
 LAMINA_EXTENSION_OWN inline const lamina_host*& engine() {
   static const lamina_host* host = nullptr;
   return host;
 }
 
-/// Runs f; what it throws becomes the error of the call.
+/// Runs f; an exception from it becomes the error of the call.
 template <class F>
 lamina_status guarded(lamina_context* context, F&& f) noexcept {
 #if defined(__cpp_exceptions)
@@ -63,8 +64,8 @@ lamina_status guarded(lamina_context* context, F&& f) noexcept {
 #endif
 }
 
-/// Says why it fails, by an exception. Compiled without these it ends the process: what fails there calls
-/// engine()->fail(context, why) and returns, which counts as failed whatever is returned.
+/// Reports an error by an exception. Compiled without exceptions it ends the process: such code calls
+/// engine()->fail(context, why) instead and returns; the returned value is ignored then.
 [[noreturn]] inline void refuse(const std::string& why) {
 #if defined(__cpp_exceptions)
   throw std::runtime_error(why);
@@ -74,7 +75,7 @@ lamina_status guarded(lamina_context* context, F&& f) noexcept {
 #endif
 }
 
-/// Attributes of a node. They throw std::runtime_error for what was not declared so.
+/// Attributes of a node. The functions throw std::runtime_error if none was declared with that name and kind.
 class Attributes {
  public:
   explicit Attributes(lamina_context* context) : context_(context) {}
@@ -127,13 +128,13 @@ class Node : public Attributes {
   }
   /// The size of an axis, where it is known.
   std::int64_t size(std::size_t input, std::size_t axis) const { return in(input).low[axis]; }
-  /// A constant's elements; throws where it is not known or of another type.
+  /// A constant's elements; throws if it is unknown or of another type.
   template <class T>
   const T* constant(std::size_t i) const {
     if (!in(i).constant) refuse("input " + std::to_string(i) + " is no constant");
     return static_cast<const T*>(in(i).constant->data);
   }
-  /// In infer().
+  /// For infer().
   void set_output(std::size_t i, const lamina_value& value) const {
     if (engine()->set_output(context(), i, &value) != LAMINA_OK) refuse("set_output");
   }
@@ -179,7 +180,7 @@ class Call : public Attributes {
   const T* prepared() const {
     return static_cast<const T*>(call_->prepared);
   }
-  /// Memory for an output whose shape is known only now.
+  /// Allocates an output whose shape is known only in run().
   template <class T>
   T* allocate(std::size_t i, const std::vector<std::int64_t>& dims) const {
     void* const memory =
@@ -211,8 +212,8 @@ class Call : public Attributes {
   const lamina_call* call_;
 };
 
-/// A combination of types and layouts; lists have an entry per port, none at all: as lamina_configuration
-/// says.
+/// A combination of types and layouts; lists have an entry per port. Empty lists have the meaning of null in
+/// lamina_configuration.
 struct Configuration {
   std::string name;
   std::vector<std::int32_t> in_layouts = {}, out_layouts = {}, in_types = {}, out_types = {};
@@ -220,7 +221,7 @@ struct Configuration {
   double nanoseconds = 0;
 };
 
-/// A declaration. What it holds stays where it is once it is added to a library.
+/// A declaration of an operation. It keeps its address once it is added to a library.
 class Operation {
  public:
   Operation(std::string domain, std::string type, std::int64_t since = 1)
@@ -238,7 +239,7 @@ class Operation {
                     std::uint32_t flags = 0) {
     return out_.push_back({std::move(name), std::move(types), flags}), *this;
   }
-  /// `value`: the default in text; nothing: nodes must say it.
+  /// `value`: the default in text; without it nodes must have the attribute.
   Operation& attribute(std::string name, std::int32_t kind, std::optional<std::string> value = {}) {
     return attributes_.push_back({std::move(name), kind, std::move(value)}), *this;
   }
@@ -257,11 +258,12 @@ class Operation {
     return op_.absolute = absolute, op_.relative = relative, *this;
   }
 
-  /// K is made of a Node, once for each plan, and has `void run(const Call&) const`. It may have, each
-  /// static: `void infer(const Node&)`, `void reference(const Call&)`, `std::size_t scratch_bytes(const
-  /// Node&)`, `std::size_t prepared_bytes(const Node&)` with `void prepare(const Node&, void* block)`; and,
-  /// to be kept in compiled models, `std::size_t saved_bytes() const` and `void save(void* block) const` with
-  /// a static `std::unique_ptr<K> load(const Node&, const void* block, std::size_t bytes)`.
+  /// K is constructed from a Node, once for each plan, and has `void run(const Call&) const`. It may have
+  /// these static functions: `void infer(const Node&)`, `void reference(const Call&)`, `std::size_t
+  /// scratch_bytes(const Node&)`, `std::size_t prepared_bytes(const Node&)` with `void prepare(const Node&,
+  /// void* block)`; and, to be kept in compiled models, `std::size_t saved_bytes() const` and `void
+  /// save(void* block) const` with a static `std::unique_ptr<K> load(const Node&, const void* block,
+  /// std::size_t bytes)`.
   template <class K>
   Operation& kernel() {
     instances<K>();
@@ -292,7 +294,7 @@ class Operation {
     return *this;
   }
 
-  /// K is made of a Node (of whose shapes nothing may be known) and has `void apply(const float* in, float*
+  /// K is constructed from a Node (whose shapes may be unknown) and has `void apply(const float* in, float*
   /// out, std::size_t count) const`, which throws nothing.
   template <class K>
   Operation& elementwise(double nanoseconds = 0) {
@@ -304,11 +306,11 @@ class Operation {
     return *this;
   }
 
-  /// The same operation, declared another time.
+  /// True if `other` declares the same operation.
   bool is_also(const Operation& other) const {
     return domain_ == other.domain_ && type_ == other.type_ && op_.since_version == other.op_.since_version;
   }
-  /// What raw() has made.
+  /// The pointer from raw().
   const lamina_operation* made() const { return &op_; }
   /// The struct, which points into this object.
   const lamina_operation* raw() {
@@ -395,7 +397,7 @@ class Operation {
   lamina_operation op_{};
 };
 
-/// What LAMINA_EXTENSION fills. Declarations stay for as long as the library is loaded.
+/// The library that LAMINA_EXTENSION declares. Declarations stay for as long as the library is loaded.
 class Library {
  public:
   explicit Library(lamina_registrar* registrar) : registrar_(registrar) {}
@@ -439,7 +441,7 @@ class Library {
 
 }  // namespace lamina::extension
 
-/// The function that the engine asks for; what follows it in braces declares what the library has.
+/// The function that the engine calls; the braces after it declare the contents of the library.
 #define LAMINA_EXTENSION(library)                                                        \
   static void lamina_declare_extension(::lamina::extension::Library& library);           \
   extern "C" LAMINA_EXTENSION_EXPORT int lamina_extension(const lamina_host* host,       \

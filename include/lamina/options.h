@@ -16,32 +16,32 @@
 
 namespace lamina {
 
-/// model: the model's own types, quantised layers in integers; f16 and bf16 tensors are computed in f32, and
-/// the log says so. f32: floats in f32 and quantise steps as they stand, no layer in integers. bf16:
-/// convolutions, matrix products and what lies between them in bf16 with f32 sums, where that gains; f32
-/// where the processor, or max_isa, has no bf16 instructions: the log says which of both. f16: f32, and the
-/// log says so.
+/// Precision of the computation. model: the model's own types, quantised layers in integers; f16 and bf16
+/// tensors are computed in f32, and the log says so. f32: floats in f32, quantise steps computed literally,
+/// no layer in integers. bf16: convolutions, matrix products and tensors between them in bf16 with f32 sums,
+/// where that is faster; f32 if the processor, or max_isa, has no bf16 instructions, and the log says which.
+/// f16: f32, and the log says so.
 enum class Precision { model, f32, bf16, f16 };
 
-/// PERFORMANCE asks for bf16 where the processor has it, ACCURACY for the model's precision.
+/// performance asks for bf16 where the processor has it, accuracy for the model's precision.
 enum class ExecutionMode { none, performance, accuracy };
 
-/// What a program wants: answers soon, or many of them.
+/// What a program needs: short latency, or high throughput.
 enum class PerformanceHint { none, latency, throughput, cumulative_throughput };
 
-/// What each thread of lamina's own is bound to. The callers' threads never are.
+/// What each of lamina's own threads is bound to. The callers' threads are never bound.
 enum class Binding { processors, numa_nodes, none };
 
 enum class HyperThreading { automatic, on, off };
 enum class CoreType { any, performance, efficient };
 
-/// How many requests run at once.
+/// The number of streams: so many requests run at the same time.
 class Streams {
  public:
   enum class Kind { number, numa, automatic };
   static constexpr int kMost = 1024;
   constexpr Streams(int number) : number_(number) {}  // NOLINT: so that options.streams = 2
-  /// One per NUMA node; the fewest that improve throughput.
+  /// numa: one per NUMA node. automatic: the smallest number that improves throughput.
   static constexpr Streams numa() { return Streams(Kind::numa); }
   static constexpr Streams automatic() { return Streams(Kind::automatic); }
   constexpr Kind kind() const { return kind_; }
@@ -54,83 +54,84 @@ class Streams {
   int number_ = 1;
 };
 
-/// speed: packed weights too, which are mapped. size: they are packed anew, of the model file where cache_dir
-/// has the model.
+/// What a compiled model in a file holds. speed: packed weights too, which are mapped. size: no packed
+/// weights; they are packed again, in a cache folder from the model's file.
 enum class CacheMode { speed, size };
 
-/// docs/configuration.md describes the keys that set these, and what comes of them.
+/// Options of CompiledModel. docs/configuration.md describes the keys that set them, and their effects.
 struct Options {
-  /// Threads of all streams together, each stream's own included, at most 1024; 0: as many as the affinity
-  /// mask, the container's limits and the oneTBB arena that compiles allow. A limit set by
+  /// Number of threads of all streams together, each stream's own included, at most 1024; 0: as many as the
+  /// affinity mask, the container's limits and the oneTBB arena that compiles allow. A limit set by
   /// tbb::global_control holds, too.
   int threads = 0;
-  /// Most requests that run at once; without a number as the hint says.
+  /// Number of streams; without a value the hint decides.
   std::optional<Streams> streams = {};
   PerformanceHint hint = PerformanceHint::none;
   std::size_t hint_requests = 0;  ///< streams that the hint makes, at most; 0: no limit; at most 1024
-  /// Not given: processors, where nothing speaks against it (Property::reason).
+  /// Without a value threads are bound to processors, unless there is a reason against it (Property::reason).
   std::optional<Binding> binding = {};
   HyperThreading hyper_threading = HyperThreading::automatic;
   CoreType cores = CoreType::any;
-  /// Started requests of all models of the process with this run one after another, in the order of their
-  /// starts.
+  /// Started requests of all models with this option in the process run one after another, in the order of
+  /// their starts.
   bool exclusive = false;
-  /// The first that is given decides: precision, enforce_bf16 (true: bf16, false: model), execution_mode;
-  /// else model.
+  /// The first of these that has a value decides: precision, enforce_bf16 (true: bf16, false: model),
+  /// execution_mode. Without any the precision is `model`.
   std::optional<Precision> precision = {};
   std::optional<bool> enforce_bf16 = {};
   ExecutionMode execution_mode = ExecutionMode::none;
   /// Optimisations to leave out, by name ("fuse-conv-simple"); "all": every optimisation.
   std::vector<std::string> disable = {};
   /// Nodes that no optimisation touches: names, or regular expressions (RE2's syntax) for the whole name. A
-  /// broken expression throws Error(bad_option); one that fits no node is a warning.
+  /// broken expression throws Error(bad_option); one that matches no node is a warning.
   std::vector<std::string> exempt = {};
-  /// Kernels that are wanted, whatever is estimated: "NODE=LABEL" or "OPERATOR=LABEL" (a kind, short "conv"),
-  /// with an offer's label or its first words ("conv=native_1x1"). A kind takes it where it is offered.
-  /// Throws Error(bad_option) for what the model does not have, and for a layer that has no such offer.
+  /// Kernels to use, whatever the estimates say: "NODE=LABEL" or "OPERATOR=LABEL" (a kind, short "conv"),
+  /// with a kernel's label or its first words ("conv=native_1x1"). For a kind the kernel is used wherever it
+  /// is available. Throws Error(bad_option) for a node or kind that the model does not have, and for a node
+  /// that the kernel cannot run.
   std::vector<std::string> force = {};
-  /// sse41, avx2, avx512, or native (no limit of its own). For the whole process, fixed by the first compile:
-  /// another limit afterwards throws Error(bad_option), and so does one below what oneDNN runs where the
-  /// process has used it before.
+  /// Highest instruction set: sse41, avx2, avx512, or native (no limit). It is for the whole process, and
+  /// fixed by the first compilation: another value afterwards throws Error(bad_option), and so does a limit
+  /// below the level of oneDNN if the process has used oneDNN before.
   std::string max_isa = "native";
-  /// Stop after that many rewrites of the graph; negative: never. For finding a guilty rewrite.
+  /// Stop after that many rewrites of the graph; negative: never. For finding a wrong rewrite by bisection.
   long stop_after = -1;
   /// Time every layer (Request::counters).
   bool profile = false;
-  /// Plans kept in memory: one per combination of input shapes, and one for each part of the model whose
-  /// shapes are found while running; 1 to 1000. Those of more than 256 MiB together go, whatever it says.
+  /// Number of plans kept in memory: one per combination of input shapes, and one for each part of the model
+  /// whose shapes are found while running; 1 to 1000. Plans beyond 256 MiB together are dropped in any case.
   std::size_t cached_plans = 8;
-  /// Keep the weights as they were read beside the packed ones even when nothing needs them any more (models
-  /// whose shapes are all known); for looking into a compiled model.
+  /// Keep the original weights beside the packed ones even when they are no longer needed (in models
+  /// whose shapes are all known); for inspecting a compiled model.
   bool keep_weights = false;
-  /// A folder that keeps compiled models, so that the same model is ready sooner next time; made where it is
-  /// missing, and never in the way: trouble with it is a warning. Empty: none.
+  /// A cache folder for compiled models, so that the same model is ready sooner next time. It is made if
+  /// missing; problems with it are warnings, never errors. Empty: no cache.
   std::string cache_dir = {};
-  /// What a compiled model in a file holds.
+  /// What compiled models in files hold.
   CacheMode cache_mode = CacheMode::speed;
-  /// MiB of cache_dir at most, 1 to 1048576; what was used longest ago goes first.
+  /// Most MiB that cache_dir may take, 1 to 1048576; the least recently used entries are removed first.
   std::size_t cache_size = 4096;
-  /// Bounds while the model is compiled and run. Give them to ReadOptions, too: a model is read first.
+  /// Limits while the model is compiled and run. Give them to ReadOptions, too, for reading the model.
   ModelLimits limits = {};
-  /// Called from any thread that compiles or runs; must be thread-safe and not throw. Nothing is printed
-  /// otherwise.
+  /// Gets log messages, from any thread that compiles or runs; must be thread-safe and not throw. The library
+  /// itself prints nothing.
   LogCallback log = {};
-  /// Called while the model is compiled, and when a run or output_ports() meets new shapes, from any thread
-  /// that does it.
+  /// Gets the progress of compiling, and of planning when a run or output_ports() meets new shapes, from any
+  /// thread that does this work.
   ProgressCallback progress = {};
   /// Cancels the compilation: when a stop is requested, from any thread or from `progress`, CompiledModel's
-  /// constructor frees what it has and throws Error(canceled), within 100 ms but for single calls of oneDNN.
-  /// output_ports() and save() of the model end likewise. Inferences do not, nor what they plan for new
-  /// shapes: Request::cancel() ends them.
+  /// constructor frees its memory and throws Error(canceled), within 100 ms or when the current call of
+  /// oneDNN returns. output_ports() and save() of the model end likewise. Inferences, and their planning for
+  /// new shapes, are canceled by Request::cancel() instead.
   std::stop_token stop = {};
 
-  /// Keys that set() was given: properties() tells them from defaults. Fields that differ from their defaults
-  /// count as given, too.
+  /// Keys that were given to set(), so that properties() can tell them from defaults. Fields that differ from
+  /// their defaults count as given, too.
   std::set<std::string, std::less<>> given = {};
 
-  /// Sets one by its key ("CPU_THREADS_NUM", "PERF_COUNT", ...; see option_list()). "KEY_" in front of key or
-  /// value is accepted, and "CPU_THROUGHPUT_" in front of a value. Throws Error(bad_option) that names the
-  /// nearest key, or the values wanted; nothing is changed then.
+  /// Sets an option by its key ("CPU_THREADS_NUM", "PERF_COUNT", ...; see option_list()). "KEY_" before key
+  /// or value is accepted, and "CPU_THROUGHPUT_" before a value. Throws Error(bad_option), which names the
+  /// nearest key or the accepted values, and changes nothing then.
   LAMINA_API void set(std::string_view key, std::string_view value);
 };
 
@@ -147,12 +148,12 @@ struct Property {
   std::string key;
   std::string value;   ///< what is used
   std::string asked;   ///< what was given; empty when nothing was
-  std::string reason;  ///< where they differ, or the machine decided: why; of LOADED_FROM_CACHE: from which
-                       ///< file, or why not
+  std::string reason;  ///< why they differ, or why the machine decided so; for LOADED_FROM_CACHE: the file,
+                       ///< or why there is none
   bool read_only = false;
 };
-/// What a model would get here with these options; streams as for convolutions bound by computing where they
-/// depend on the model. Throws Error(bad_option).
+/// The properties that a model would get on this machine with these options. Where streams depend on the
+/// model, a compute-bound convolutional network is assumed. Throws Error(bad_option).
 LAMINA_API std::vector<Property> properties(const Options& options = {});
 
 }  // namespace lamina

@@ -1,15 +1,15 @@
 #pragma once
-/// How far a long piece of work is.
+/// Progress of long work.
 #include <functional>
 #include <string_view>
 
 namespace lamina {
 
-/// Gets what is being done ("rewriting", "choosing kernels", "packing weights") and how much of that is done,
-/// from 0 to 1. Comes in the thread that compiles, or that runs what must be planned for new shapes first: in
-/// several at once where several do so. What it takes delays the work, what it throws ends it, and so does a
-/// stop that it requests (Options::stop). It may use other models, and run() of this one where that does not
-/// ask for what is being made: else Error(busy).
+/// Gets the current stage ("rewriting", "choosing kernels", "packing weights") and how much of it is done,
+/// from 0 to 1. It is called in each thread that compiles, or that plans for new shapes before a run: in
+/// several threads at the same time if several do so. Its time delays the work; an exception from it ends the
+/// work, and so does a stop that it requests (Options::stop). It may use other models, and run() of this one
+/// unless that needs the plan which is being made: that throws Error(busy).
 using ProgressCallback = std::function<void(std::string_view stage, double done)>;
 
 }  // namespace lamina

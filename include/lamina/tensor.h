@@ -40,7 +40,7 @@ enum class ElementType : std::uint8_t {
 LAMINA_API std::string_view name_of(ElementType type) noexcept;
 /// The type with that name ("f32", "boolean", ...); nothing when there is none.
 LAMINA_API std::optional<ElementType> element_type_named(std::string_view name) noexcept;
-LAMINA_API int bits_of(ElementType type) noexcept;  ///< of one element; 0 for `undefined`
+LAMINA_API int bits_of(ElementType type) noexcept;  ///< bits of one element; 0 for `undefined`
 LAMINA_API bool is_float(ElementType type) noexcept;
 LAMINA_API bool is_integer(ElementType type) noexcept;  ///< signed or unsigned, u1 too; not boolean
 LAMINA_API bool is_signed(ElementType type) noexcept;   ///< floats are
@@ -76,8 +76,8 @@ constexpr ElementType element_type() {
 }
 }  // namespace detail
 
-/// The element type of C++'s T; undefined where there is none (char, which may be signed or not; pointers).
-/// Integers go by size: long and long long are i64 alike.
+/// The element type of the C++ type T; undefined if there is none (char, which may be signed or not;
+/// pointers). The size of an integer decides: both long and long long are i64.
 template <class T>
 inline constexpr ElementType element_type_of = detail::element_type<std::remove_cv_t<T>>();
 /// Types that elements of a tensor have in C++.
@@ -88,7 +88,7 @@ concept Element = element_type_of<T>
 using Dims = std::vector<std::int64_t>;
 
 /// An array with an element type and a shape, row-major and dense. Copies share the data (like a shared
-/// pointer); clone() makes a separate one; a tensor that was moved from holds none. Reading from several
+/// pointer); clone() copies the data; a tensor that was moved from is not valid. Reading from several
 /// threads is safe, writing is not.
 /// Functions throw Error(bad_input) for types, shapes and pointers that do not fit, Error(out_of_memory) when
 /// there is no memory.
@@ -114,13 +114,13 @@ class Tensor {
   ~Tensor() = default;
 
   /// Uses the caller's memory of bytes() bytes, which must outlive every copy of the tensor. Nothing is
-  /// copied. Null is fine for shapes without elements only.
+  /// copied. `data` may be null only for shapes without elements.
   LAMINA_API static Tensor wrap(ElementType type, Dims shape, void* data);
   template <Element T>
   static Tensor wrap(Dims shape, T* data) {
     return wrap(element_type_of<T>, std::move(shape), data);
   }
-  /// The same for memory that may only be read: good as an input, refused as memory for an output.
+  /// Wraps memory that may only be read: it can be an input, but is refused as memory for an output.
   LAMINA_API static Tensor wrap(ElementType type, Dims shape, const void* data);
   template <Element T>
   static Tensor wrap(Dims shape, const T* data) {
@@ -149,12 +149,12 @@ class Tensor {
   std::size_t rank() const noexcept { return shape_.size(); }
   std::size_t size() const noexcept { return size_; }  ///< number of elements
   LAMINA_API std::size_t bytes() const noexcept;       ///< ceil(size * bits / 8)
-  /// Wrapped around const memory, or shared: whoever has the tensor must not write through it.
+  /// True if the tensor wraps const memory or was made by share(): its data must not be written.
   bool read_only() const noexcept { return read_only_; }
 
   const std::byte* raw() const noexcept { return data_; }
   std::byte* raw() noexcept { return data_; }
-  /// True when the address suits the element type (constants of files need not be aligned).
+  /// True when the address is aligned for the element type (constants of files need not be).
   LAMINA_API bool aligned() const noexcept;
   /// This tensor when aligned, else an aligned copy.
   LAMINA_API Tensor to_aligned() const;
@@ -171,9 +171,9 @@ class Tensor {
   }
 
   LAMINA_API Tensor clone() const;
-  /// The same memory, shared, under another shape of equal size.
+  /// A tensor of another shape with the same number of elements that shares this tensor's memory.
   LAMINA_API Tensor reshaped(Dims shape) const;
-  /// Same type, shape and bytes.
+  /// True if type, shape and bytes are the same.
   LAMINA_API bool same_as(const Tensor& other) const noexcept;
 
  private:
@@ -197,7 +197,7 @@ class Tensor {
   std::shared_ptr<const void> owner_;
 };
 
-/// "f32[2,3] {0, 0.5, 1, 1.5, 2, 2.5}": the first values only where there are many; "no tensor" without one.
+/// Prints "f32[2,3] {0, 0.5, 1, 1.5, 2, 2.5}", of many values only the first; "no tensor" if not valid.
 LAMINA_API std::ostream& operator<<(std::ostream& out, const Tensor& tensor);
 
 /// Number of elements of a shape; throws Error(bad_input) when a dimension is negative or the product

@@ -58,7 +58,7 @@ ProgramOptions program_options(const Options& options, int threads, std::shared_
   return o;
 }
 
-/// By the estimates of a plan that is not made for running; none where shapes are not known.
+/// Times of steps by the estimates of a plan that is not made for running; none if shapes are not known.
 std::vector<StepTimeAlone> estimated_times(const Graph& graph, const Options& options) {
   auto here = std::make_shared<Machine>(host());
   here->here = false;
@@ -119,12 +119,12 @@ void Compiled::compile_from(const Options& options, std::shared_ptr<const Machin
   tell(rewriting_facts(), log_);
   if (const auto found = denormals()) log_.info("{}", to_string(found));
   scheduler_ =
-      std::make_unique<Scheduler>(settings().placement, options.exclusive, std::move(settled_.held), log_);
+      std::make_unique<Scheduler>(settings().placement, options.exclusive, std::move(resolved_.held), log_);
 }
 
 /// What a file was compiled with counts where nothing else was asked for. True when it holds that.
 bool Compiled::settle_precision(const Options& options, const Machine& machine) {
-  auto& s = settled_.settings;
+  auto& s = resolved_.settings;
   s.options = s.made_with = options;
   s.made_with.limits = options_.limits;
   decide_precision(s, machine);
@@ -178,7 +178,7 @@ void Compiled::place(const std::function<std::vector<StepTimeAlone>()>& times) {
         return predicted_time(steps, threads, streams);
       };
     }
-  settle(settled_, time, log_);
+  resolve(resolved_, time, log_);
   placed_ = true;
 }
 

@@ -6,8 +6,8 @@
 
 #include "api/preparing.h"
 #include "api/properties.h"
+#include "api/resolve.h"
 #include "api/saving.h"
-#include "api/settle.h"
 #include "base/exiting.h"
 #include "exec/program.h"
 #include "exec/scheduler.h"
@@ -24,11 +24,12 @@ class Compiled : public std::enable_shared_from_this<Compiled> {
   const LoadedModel& model() const { return *model_; }
   /// What bounds work on it: compiling and all its requests.
   const WorkBounds& bounds() const { return *bounds_; }
-  /// As given, but that `precision` is what is used, and `limits` are those of the model, too.
+  /// The options as given, except that `precision` is the one in use, and `limits` include those of the
+  /// model.
   const Options& options() const { return options_; }
-  const Settings& settings() const { return settled_.settings; }
+  const Settings& settings() const { return resolved_.settings; }
   Scheduler& scheduler() const { return *scheduler_; }
-  /// Before it is used: static objects outlive what other threads do in the midst of exit().
+  /// Must be called before the object is used: static objects must outlive other threads' work during exit().
   void notice_exit() const noexcept {
     if (!used_.load(std::memory_order_relaxed) && !used_.exchange(true)) lamina::notice_exit();
   }
@@ -48,7 +49,7 @@ class Compiled : public std::enable_shared_from_this<Compiled> {
   std::string precision_reason() const;
   /// Half-precision tensors of the model are computed in f32.
   bool widened() const { return !rewriting_facts().widened.empty(); }
-  /// It was ready in a file: not rewritten and planned anew.
+  /// True if the model was loaded from a compiled file, not rewritten and planned again.
   bool loaded_from_cache() const { return saved_ != nullptr; }
   /// Makes the plan for inputs of these shapes now. Throws Error(bad_input).
   void plan_for(const std::vector<Dims>& input_shapes) const;
@@ -83,7 +84,7 @@ class Compiled : public std::enable_shared_from_this<Compiled> {
   Options options_;
   std::shared_ptr<const WorkBounds> bounds_;
   TokenSignal stop_;
-  Settled settled_;
+  ResolvedSettings resolved_;
   Logger log_;
   std::shared_ptr<Rewriting> rewriting_;
   std::shared_ptr<const SavedCompiled> saved_;  // where it came from, if not from rewriting
@@ -91,7 +92,7 @@ class Compiled : public std::enable_shared_from_this<Compiled> {
   std::shared_ptr<EntryKeeper> keeper_;         // of CACHE_DIR, or null
   bool elsewhere_ = false;                      // planned for another machine
   mutable std::atomic<bool> used_{false};
-  bool placed_ = false;  // settled_ is decided
+  bool placed_ = false;  // resolved_ is decided
   std::shared_ptr<const Program> program_;
   std::unique_ptr<Scheduler> scheduler_;
 };

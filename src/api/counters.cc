@@ -2,8 +2,8 @@
 
 #include <tuple>
 
-#include "api/chief.h"
 #include "api/fate.h"
+#include "api/representative.h"
 
 namespace lamina {
 namespace {
@@ -30,7 +30,9 @@ void add_times(LayerCounter& row, const StepCount& count) {
 class Table {
  public:
   Table(const Compiled& compiled, const Runner& runner)
-      : layers_(compiled.original().sources), chiefs_(compiled.original()), counts_(runner.counts()) {
+      : layers_(compiled.original().sources),
+        representatives_(compiled.original()),
+        counts_(runner.counts()) {
     for (const auto& layer : layers_)
       rows_.push_back({.name = layer.name, .type = layer.type, .kernel = "undef"});
     if (counts_.empty()) return;
@@ -45,10 +47,10 @@ class Table {
   std::vector<LayerCounter> take() { return std::move(rows_); }
 
  private:
-  /// To the row that the step is named by; what it does for other layers is in there.
+  /// Adds a step to the row of the layer that names it; its work for other layers is included.
   void add_step(const StepCount& count) {
-    const auto chief = chief_of(count.node);
-    if (chief.valid()) return add(chief.index, count);
+    const auto representative = representative_of(count.node);
+    if (representative.valid()) return add(representative.index, count);
     // No layer stands behind it: a row of its own.
     rows_.push_back({.name = count.node.name, .type = count.node.op});
     add(rows_.size() - 1, count);
@@ -68,7 +70,7 @@ class Table {
     if (count.moves) return;
     const auto into = name_of(count.node);
     for (const auto s : count.node.sources)
-      if (s.index < layers_.size() && chiefs_.stands_for(s, count.node.op)) is_in(s, into);
+      if (s.index < layers_.size() && representatives_.stands_for(s, count.node.op)) is_in(s, into);
     for (std::uint32_t i = 0; i < layers_.size() && i < count.inside.size(); ++i)
       if (count.inside[i]) is_in({i}, into);
   }
@@ -109,18 +111,18 @@ class Table {
     add(rows_.size() - 1, count);
   }
 
-  SourceId chief_of(const NodeName& node) const {
-    const auto chief = chiefs_.of(node.name, node.op, node.sources);
-    return chief.index < layers_.size() ? chief : SourceId{};
+  SourceId representative_of(const NodeName& node) const {
+    const auto representative = representatives_.of(node.name, node.op, node.sources);
+    return representative.index < layers_.size() ? representative : SourceId{};
   }
-  /// As its row is called.
+  /// The name of the node's row.
   std::string name_of(const NodeName& node) const {
-    const auto chief = chief_of(node);
-    return chief.valid() ? layers_[chief.index].name : node.name;
+    const auto representative = representative_of(node);
+    return representative.valid() ? layers_[representative.index].name : node.name;
   }
 
   const std::vector<Source>& layers_;
-  const Chiefs chiefs_;
+  const RepresentativeLayers representatives_;
   const std::vector<StepCount> counts_;
   std::vector<LayerCounter> rows_;
   std::vector<const StepCount*> dearest_;  // of each row

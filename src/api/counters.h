@@ -6,8 +6,9 @@
 
 namespace lamina {
 
-/// Of the runs that the runner has counted, whatever their shapes. Rows in the order of the file, then steps
-/// that no layer stands behind and reorders, as they were met. Until something was counted no layer has run.
+/// Counters of the runs that the runner has counted, whatever their shapes. Rows are in the order of the
+/// file; then come steps without a layer and reorders, in the order in which they were met. Until something
+/// was counted no layer has run.
 std::vector<LayerCounter> counters_of(const Compiled& compiled, const Runner& runner);
 
 }  // namespace lamina

@@ -6,15 +6,16 @@
 #include <memory>
 #include <unordered_map>
 
-#include "api/chief.h"
 #include "api/loaded_model.h"
+#include "api/representative.h"
 #include "base/text.h"
 #include "ops/control.h"
 
 namespace lamina {
 namespace {
 
-/// Of a node with thousands of others in it the text may be as long; it is there for each of them.
+/// Bounds a text: that of a node with thousands of others in it may be very long, and it is kept for each of
+/// them.
 std::string bounded(const std::string& text) {
   constexpr std::size_t kMost = 2000;
   return text.size() > kMost ? clipped(text, kMost) : text;
@@ -23,7 +24,7 @@ std::string bounded(const std::string& text) {
 class Finder {
  public:
   Finder(const Compiled& compiled, const std::vector<std::shared_ptr<const Plan>>& plans)
-      : chiefs_(compiled.original()) {
+      : representatives_(compiled.original()) {
     const auto& sources = compiled.original().sources;
     for (std::uint32_t i = 0; i < sources.size(); ++i)
       if (const auto [it, fresh] = named_.try_emplace(sources[i].name, SourceId{i}); !fresh) it->second = {};
@@ -55,11 +56,12 @@ class Finder {
     for (const auto id : plan.graph.order()) {
       const auto& n = plan.graph.node(id);
       if (n.sources.empty() || choices.count(id) + steps.count(id) == 0) continue;
-      const auto chief = chiefs_.of(n);
+      const auto representative = representatives_.of(n);
       for (const auto s : n.sources) {
-        if (s.index >= fates_.size() || !chiefs_.stands_for(s, n.op.name())) continue;
+        if (s.index >= fates_.size() || !representatives_.stands_for(s, n.op.name())) continue;
         fates_[s.index].nodes.push_back({&plan, id, choices.count(id) ? choices[id] : nullptr,
-                                         steps.count(id) ? steps[id] : nullptr, s == chief, chief});
+                                         steps.count(id) ? steps[id] : nullptr, s == representative,
+                                         representative});
       }
       if (n.op.has(Trait::control_flow))
         for (const auto& body : n.bodies) mark(body, Fate::Kind::body, plan.graph.label(id));
@@ -91,7 +93,7 @@ class Finder {
       const auto& n = g.node(id);
       for (const auto s : n.sources) {
         if (s.index >= fates_.size() || !fates_[s.index].nodes.empty()) continue;
-        if (!chiefs_.stands_for(s, n.op.name())) continue;
+        if (!representatives_.stands_for(s, n.op.name())) continue;
         fates_[s.index].kind = kind;
         fates_[s.index].inside = inside;
       }
@@ -100,7 +102,7 @@ class Finder {
     }
   }
 
-  /// Of an If that became one of its branches, the other one's layers.
+  /// Marks the layers of the branch that is not taken, for an If that became one of its branches.
   void mark_untaken(const Graph& g) {
     for (const auto id : g.order()) {
       const auto& n = g.node(id);
@@ -152,7 +154,7 @@ class Finder {
     if (f.nodes.empty()) {
       for (const auto& e : f.history)
         if (e.kind != LedgerEntry::Kind::refused) f.rule = e.rule, f.reason = e.text;
-      // Of several nodes some are unused, such as a Dropout's mask: the others say more.
+      // Of several nodes some are unused, such as a Dropout's mask: the other nodes say more.
       const LedgerEntry* gone = nullptr;
       for (const auto& e : f.history)
         if (e.kind == LedgerEntry::Kind::removed && (!gone || gone->rule == "remove-unused")) gone = &e;
@@ -161,11 +163,11 @@ class Finder {
     }
     // First the node that it names, the dearest of several.
     const auto rank = [](const FateNode& n) {
-      return std::tuple(n.chief, n.step != nullptr, n.choice ? n.choice->cost.us() : 0);
+      return std::tuple(n.representative, n.step != nullptr, n.choice ? n.choice->cost.us() : 0);
     };
     std::stable_sort(f.nodes.begin(), f.nodes.end(),
                      [&](const auto& a, const auto& b) { return rank(a) > rank(b); });
-    if (f.nodes[0].chief) {
+    if (f.nodes[0].representative) {
       f.kind = f.nodes[0].step ? Fate::Kind::runs : Fate::Kind::free;
     } else {
       f.kind = Fate::Kind::fused;
@@ -187,7 +189,7 @@ class Finder {
     return with.empty() ? any : with;
   }
 
-  Chiefs chiefs_;
+  RepresentativeLayers representatives_;
   std::vector<std::unique_ptr<std::vector<LedgerEntry>>> entries_;  // of all ledgers
   std::unordered_map<std::string_view, SourceId> named_;  // invalid where several layers have the name
   std::unordered_map<SourceId, std::vector<const LedgerEntry*>> about_;

@@ -1,5 +1,5 @@
 #pragma once
-/// What became of each layer of a model's file.
+/// The outcome ("fate") of each layer of a model's file: it runs, was fused, removed, folded, ...
 #include <map>
 
 #include "api/compiled.h"
@@ -13,7 +13,7 @@ struct FateNode {
   NodeId node;
   const Choice* choice = nullptr;
   const PlanStep* step = nullptr;  ///< null: nothing runs (a view)
-  bool chief = false;              ///< the node is named and timed by this layer
+  bool representative = false;     ///< the node is named and timed by this layer
   SourceId by;                     ///< else by this one
 };
 

@@ -18,13 +18,13 @@ class LoadedModel {
   using Shapes = std::map<std::string, Shape, std::less<>>;
   /// `shapes`: of inputs, in place of the file's; a compiled model has its own.
   LoadedModel(const ModelSource& source, const ReadOptions& options, const Shapes& shapes = {});
-  /// The same with another graph, whose inputs and results may have other types.
+  /// A copy of `base` with another graph, whose inputs and results may have other types.
   LoadedModel(const LoadedModel& base, Graph graph);
   const std::string& path() const { return path_; }  ///< or what the user calls a model in memory
   /// Checks the weights of a compiled model's file first. Throws Error(bad_file) when they are damaged, or
   /// not there.
   const Loaded& loaded() const;
-  /// The same, but large constants are not to be looked at.
+  /// The loaded model, of which large constants must not be read.
   const Loaded& described() const { return loaded_; }
   /// The file of a compiled model; null: a model of another format.
   const std::shared_ptr<const CompiledFile>& compiled() const { return compiled_; }
@@ -38,7 +38,7 @@ class LoadedModel {
   };
   const std::vector<Part>& parts() const { return parts_; }
   const Strings& settable() const { return settable_; }
-  /// That it was read with.
+  /// The limits that the model was read with.
   const ModelLimits& limits() const { return limits_; }
   /// What bounds work on it; nodes are counted no more.
   const WorkBounds& bounds() const { return bounds_; }
@@ -48,9 +48,9 @@ class LoadedModel {
   const std::vector<std::string>& warnings() const { return warnings_; }
   const std::vector<Port>& variables() const { return variables_; }
   const std::vector<std::string>& unsupported() const { return unsupported_; }
-  /// It is another graph than the files'.
+  /// True if the graph is not that of the files.
   bool derived() const { return derived_; }
-  /// Those of its libraries; null where there are none.
+  /// The rules of its libraries; null if there are none.
   const std::shared_ptr<const Rules>& rules() const { return rules_; }
   /// Throws Error(unsupported) that names all types that it has room for.
   void require_supported() const;

@@ -4,7 +4,7 @@
 
 #include "api/at_work.h"
 #include "api/option_values.h"
-#include "api/settle.h"
+#include "api/resolve.h"
 #include "base/cpu_features.h"
 #include "base/error.h"
 #include "base/guard.h"

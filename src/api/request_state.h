@@ -21,7 +21,7 @@ class Request::State : public Job {
   const Tensor& output(std::size_t index) const;
   /// Throws Error(busy) unless what belongs to the next inference may be looked at.
   void require_settable() const;
-  /// The same for what changes it: one call at a time.
+  /// Guards calls that change a request: one call at a time.
   class Change {
    public:
     explicit Change(State& state);
@@ -33,7 +33,7 @@ class Request::State : public Job {
     State& state_;
   };
 
-  /// Before it infers: static objects outlive what other threads do in the midst of exit().
+  /// Must be called before the request runs: static objects must outlive other threads' work during exit().
   void notice_exit() noexcept {
     if (!used_.load(std::memory_order_relaxed) && !used_.exchange(true)) lamina::notice_exit();
   }

@@ -1,5 +1,5 @@
 #pragma once
-/// From a model as it was read to the graph that is planned.
+/// Rewrites a model as it was read to the graph that is planned.
 #include "api/options_table.h"
 #include "base/log.h"
 #include "exec/variables.h"
@@ -12,19 +12,19 @@ namespace lamina {
 /// The part of the options that says how the graph is rewritten.
 /// `more`: the rules of the model's libraries (LoadedModel::rules), here and below.
 OptimizeOptions optimize_options(const Options& options, std::shared_ptr<const Rules> more = {});
-/// The same once the sizes of a compiled model's inputs are known, for plans of that machine in that
-/// precision.
+/// Options of the rewriting once the sizes of a compiled model's inputs are known, for plans of that machine
+/// in that precision.
 OptimizeOptions late_optimize_options(const Options& options, Precision used, const Machine& machine,
                                       std::shared_ptr<const Rules> more = {});
 
 struct RewrittenModel {
   Stateless model;  ///< what is planned
-  Graph original;   ///< as it was read, in the precision that runs, with variables as inputs and results
+  Graph original;   ///< the graph as read, in the precision that runs, with variables as inputs and results
   Ledger ledger;    ///< of what made the one of the other
   RewritingFacts facts;
 };
 
-/// In the log, whether it was rewritten now or comes from a file.
+/// Logs the facts of a rewriting, whether it was done now or comes from a file.
 void tell(const RewritingFacts& facts, const Logger& log);
 
 /// `settings`: options, the precision that they get, and threads to work on. Throws Error(bad_option) for a

@@ -54,7 +54,8 @@ struct Kept {
   std::set<const void*> hollow;  ///< constants without data
 };
 
-/// Those of the file but for what the program has itself. `of_model`: constants that need not be kept.
+/// The plans of the file without those that the program has itself. `of_model`: constants that need not be
+/// kept.
 template <class Plans>
 std::vector<Kept> kept_plans(const Saving& saving, const Plans& own, int threads,
                              const std::set<const void*>& of_model) {
@@ -187,7 +188,7 @@ void EntryKeeper::store() {
   try {
     const bool whole = saving_.options.cache_mode == CacheMode::speed;
     const auto file = file_of(saving_, *program, whole);
-    // It would be found by the content that the model had before.
+    // The entry would be found by the content that the model had before.
     if (!as_it_was_read(*saving_.model)) return log_.warning("cache: not kept: the model's file was changed");
     folder_->store(file, header_of(key_));
   } catch (const Error& e) {

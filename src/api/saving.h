@@ -7,8 +7,8 @@
 
 namespace lamina {
 
-/// Of the model's content and of all that changes what is made of it. Nothing when a file of the model was
-/// changed since it was opened.
+/// The key of a cache entry: a hash of the model's content and of all that changes the compiled model.
+/// Nothing when a file of the model was changed since it was opened.
 std::optional<Hash128> key_of(const LoadedModel& model, const Options& options, const HashMemo& memo);
 
 /// What a file is made of.
@@ -39,7 +39,7 @@ class EntryKeeper {
         folder_(std::move(folder)),
         log_(std::move(log)),
         most_(saving_.options.cached_plans) {}
-  // Before it is shared.
+  // Sets the saved model that this one comes from; must be called before the object is shared.
   void came_from(std::shared_ptr<const SavedCompiled> before) { saving_.before = std::move(before); }
   void streams_chosen_by(std::vector<StepTimeAlone> times) { saving_.times = std::move(times); }
   void keep(const std::shared_ptr<const Program>& program);

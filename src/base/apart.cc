@@ -52,7 +52,7 @@ void note(fmt::format_string<A...> text, A&&... args) {
 
 }  // namespace
 
-/// That an address was touched that must not be, and where it lies.
+/// Notes that a forbidden address was touched, and which one.
 void note_touch(const void* address) {
   const auto* at = static_cast<const std::byte*>(address);
   for (const auto* m : guarded()) {
@@ -71,7 +71,7 @@ void note_touch(const void* address) {
 
 namespace {
 
-/// Not safe in a handler by the book; the process ends here, whatever comes of it.
+/// Formally not safe in a signal handler; but the process ends here in any case.
 void on_crash(int signal, siginfo_t* info, void*) {
   std::signal(signal, SIG_DFL);
   if (signal == SIGSEGV || signal == SIGBUS)

@@ -1,5 +1,5 @@
 #pragma once
-/// Code of others in a process of its own, where it can do no harm.
+/// Runs code of libraries in a subprocess, where it can do no harm.
 #include <chrono>
 #include <cstddef>
 #include <functional>
@@ -11,8 +11,8 @@ namespace lamina {
 /// Whether the machine has so many bytes of memory at all.
 bool has_memory(std::size_t bytes);
 
-/// Memory that whoever writes beside it is found out: pages that must not be touched on both sides, and what
-/// lies between them and the memory is looked at by fault(). Bytes hold anything at first.
+/// Memory that detects accesses beside it: it has inaccessible pages on both sides, and fault() checks the
+/// bytes between the memory and these pages. The memory is not initialised.
 class GuardedMemory {
  public:
   /// Throws Error(out_of_memory) for more than the machine has.
@@ -46,9 +46,8 @@ struct Apart {
 /// Whether this process is such a copy: it has one thread, and loops over threads run on that.
 bool is_apart();
 
-/// Runs the body in a copy of the process: of this thread alone, without threads that it starts, for so long
-/// at most. Nothing that it does is seen here but the text that it gives. Where the system does not allow a
-/// process it runs here.
+/// Runs the body in a forked subprocess, which has a copy of this thread alone, within a time limit. Only the
+/// text that the body returns comes back. If the system does not allow a process, the body runs here.
 Apart run_apart(const std::function<std::string()>& body, std::chrono::seconds most);
 
 }  // namespace lamina

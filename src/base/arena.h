@@ -21,7 +21,7 @@ class LentArena {
   LentArena& operator=(const LentArena&) = delete;
 
   tbb::task_arena& operator*() const { return *node_.mapped().arena; }
-  /// It is neither lent again nor destroyed: its threads are gone, or the process ends.
+  /// Keeps the arena from being lent again or destroyed: its threads are gone, or the process ends.
   void forget() noexcept;
 
   /// After a use by loops. `helped`: one of the arena's own threads was there since the last use. oneTBB
@@ -45,7 +45,8 @@ class LentArena {
 
 /// Lets go of the arenas that nobody uses.
 void drop_idle_arenas() noexcept;
-/// After fork(), in the child: they hold what the library thinks of threads that are gone.
+/// Forgets idle arenas after fork(), in the child: they hold the library's state of threads that no longer
+/// exist.
 void forget_idle_arenas() noexcept;
 
 /// Brings the helpers of an arena of so many threads (the caller's included) about: threads inherit what

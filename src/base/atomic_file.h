@@ -29,7 +29,8 @@ class AtomicFile {
   /// Takes room for so many bytes where the file system can, so that a full one is found before the work.
   void reserve(std::uint64_t bytes);
   void commit();
-  /// The same when all bytes are on the disk: a machine that loses power has the old file or the new one.
+  /// Commits, and returns when all bytes are on the disk: after a loss of power the file is the old one or
+  /// the new one.
   void commit_synced();
 
  private:
@@ -37,7 +38,7 @@ class AtomicFile {
   void open_directly(int descriptor);
   int open_nameless(int mode) const;
   int open_beside(int mode);
-  /// Its name for the time being; empty: it has none any more.
+  /// Sets the name of the temporary file; empty: there is none any more.
   void set_temporary(std::string name);
   /// Whether the file without a name has got this one; false: there is one of this name.
   bool name_it(const std::string& name) const;

@@ -1,13 +1,13 @@
 #pragma once
-/// Who waits for what the calling thread does: so that it does not wait for them, which would never end.
+/// Which objects wait for the calling thread's work, so that the thread does not wait for them: a deadlock.
 /// Threads that come into a loop of base/parallel.h are awaited by whatever awaits its caller, and by the
 /// caller.
 #include <thread>
 
 namespace lamina {
 
-/// While it lives, what the calling thread does is awaited by that: the address of a model's scheduler, of a
-/// request. Objects of one thread nest.
+/// While this object exists, `that` (the address of a model's scheduler, of a request) waits for the calling
+/// thread's work. Objects of one thread nest.
 class AwaitedBy {
  public:
   explicit AwaitedBy(const void* what) noexcept;
@@ -32,7 +32,7 @@ struct LoopCaller {
   static LoopCaller here() noexcept;
 };
 
-/// Around a thread's part of a loop. In the caller's own thread it is nothing.
+/// Marks a thread's part of a loop. In the caller's own thread it has no effect.
 class LoopHelper {
  public:
   explicit LoopHelper(const LoopCaller& caller) noexcept;
@@ -41,7 +41,7 @@ class LoopHelper {
   LoopHelper& operator=(const LoopHelper&) = delete;
   /// The calling thread is one.
   static bool is_here() noexcept;
-  /// Of a loop that this thread began, or of one in that.
+  /// True if the thread waits for a loop that this thread began, or for one inside that loop.
   static bool is_awaited_by(std::thread::id thread) noexcept;
 
  private:

@@ -104,7 +104,7 @@ class ByteReader {
   }
   void align(std::size_t alignment) { take((alignment - at_ % alignment) % alignment); }
   std::size_t at() const { return at_; }
-  /// Nothing may be left.
+  /// Fails if bytes are left.
   void end() const {
     if (at_ != bytes_.size()) wrong("its end");
   }

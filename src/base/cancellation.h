@@ -44,7 +44,7 @@ class Stopped {
  public:
   explicit Stopped(const StopScope* by) noexcept : by_(by) {}
   const StopScope* by() const noexcept { return by_; }
-  /// Where the work was: 'layer "x"'. The outermost place that is told counts.
+  /// Sets where the work was: 'layer "x"'. The outermost place counts.
   void at(std::string place) { place_ = std::move(place); }
   const std::string& place() const noexcept { return place_; }
 
@@ -77,13 +77,13 @@ class StopScope {
       if (s->is_asked() || s->is_used_up()) return true;
     return false;
   }
-  /// The same, or its time or that of an outer one is over.
+  /// True if a stop is requested, or the time of this scope or of an outer one is over.
   bool must_stop() const noexcept {
     for (const auto* s = this; s != nullptr; s = s->outer_)
       if (s->is_asked() || s->is_used_up() || s->is_late()) return true;
     return false;
   }
-  /// So many units of work are done.
+  /// Counts `units` of finished work.
   void count(std::int64_t units) const noexcept {
     for (const auto* s = this; s != nullptr; s = s->outer_)
       if (s->rules_.units != nullptr) s->rules_.units->fetch_sub(units, std::memory_order_relaxed);
@@ -130,7 +130,7 @@ inline void stop_point() {
   if (Standstill::is_wanted()) [[unlikely]]
     Standstill::stand_here();
 }
-/// The same without the clock, where points are less than some 20 us apart: a deadline is not seen.
+/// A stop point without the clock, for points less than some 20 us apart: it does not see a deadline.
 inline void quick_stop_point() {
   if (const auto* scope = StopScope::here(); scope != nullptr && scope->stop_requested()) [[unlikely]]
     scope->stop();
@@ -146,7 +146,7 @@ class StopPoints {
   ~StopPoints() { count(); }
   StopPoints(const StopPoints&) = delete;
   StopPoints& operator=(const StopPoints&) = delete;
-  /// So many more units are done.
+  /// Counts `done` more units.
   void operator()(std::int64_t done = 1) {
     if ((left_ -= done) > 0) return;
     count();

@@ -15,9 +15,9 @@ class ControlGroups {
   explicit ControlGroups(const std::string& root);
 
   using Each = std::function<void(const std::string& folder)>;
-  /// Of the unified hierarchy (v2).
+  /// Visits the groups of the unified hierarchy (v2).
   void unified(const Each& each) const;
-  /// Of the hierarchy of one controller (v1), mounted in folders of these names.
+  /// Visits the groups of one controller's hierarchy (v1), mounted in folders of these names.
   void controller(const std::string& name, const std::vector<std::string>& mounts, const Each& each) const;
 
  private:

@@ -25,7 +25,7 @@ Limit& the_limit() {
   return limit;
 }
 
-/// By their number.
+/// Names of the instruction sets, by their number.
 constexpr std::array<std::string_view, 3> kIsas{"sse41", "avx2", "avx512"};
 
 /// What x86-64-v2 has and this does not: "sse4_2, popcnt".

@@ -10,7 +10,7 @@
 namespace lamina {
 namespace {
 
-/// Of XCR0: XMM and YMM; these, mask registers and ZMM; tiles.
+/// Bits of XCR0: XMM and YMM; these with mask registers and ZMM; tiles.
 constexpr std::uint64_t kYmm = 0x6, kZmm = 0xe6, kTiles = 0x60000;
 
 struct Row {
@@ -20,7 +20,7 @@ struct Row {
   std::uint64_t state;  ///< of XCR0
 };
 
-/// In the order of the enumeration.
+/// Rows in the order of the enumeration.
 constexpr Row kRows[] = {
     {"sse3", &CpuRegisters::leaf1_ecx, 0, 0},
     {"ssse3", &CpuRegisters::leaf1_ecx, 9, 0},

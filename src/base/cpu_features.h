@@ -59,7 +59,8 @@ class Features {
   std::uint64_t bits_ = 0;
 };
 
-/// All that the code of a level uses: ours, as compiled (src/kernels/native/simd/per_isa.h), and oneDNN's.
+/// Every feature that code of a level uses: lamina's, as compiled (src/kernels/native/simd/per_isa.h), and
+/// oneDNN's.
 Features needed_by(Isa isa);
 /// The highest level whose every feature is there; none: less than x86-64-v2, which all code is compiled for.
 std::optional<Isa> highest_isa(Features features);

@@ -12,7 +12,7 @@ namespace lamina {
 struct Denormals {
   std::size_t numbers = 0;    ///< denormal ones
   std::size_t of = 0;         ///< numbers of the constants that hold such
-  std::size_t constants = 0;  ///< that hold such
+  std::size_t constants = 0;  ///< number of constants with denormals
 
   Denormals& operator+=(const Denormals& other);
   explicit operator bool() const { return numbers > 0; }

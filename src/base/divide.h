@@ -1,12 +1,12 @@
 #pragma once
-/// How work is divided.
+/// Work partition: how loops are divided among threads.
 #include <concepts>
 #include <cstdint>
 #include <type_traits>
 
 namespace lamina {
 
-/// How many parts of that size there are, the last one perhaps smaller; for a >= 0, b > 0.
+/// The number of parts of size b, the last one perhaps smaller; for a >= 0, b > 0.
 template <std::integral A, std::integral B>
 requires(std::is_signed_v<A> == std::is_signed_v<B>) constexpr auto ceil_div(A a, B b) {
   return (a + b - 1) / b;
@@ -22,7 +22,7 @@ constexpr auto round_up(A a, B unit) {
 struct Parts {
   std::int64_t size = 1, number = 1;
 };
-/// As few parts of at most `most` as there can be, about equal; for count > 0.
+/// The fewest parts of at most `most`, about equal; for count > 0.
 constexpr Parts even_parts(std::int64_t count, std::int64_t most) {
   const auto size = ceil_div(count, ceil_div(count, most < 1 ? std::int64_t{1} : most));
   return {size, ceil_div(count, size)};
@@ -47,12 +47,12 @@ struct Division {
 
 /// Divides units of about so many microseconds each (on one thread) among so many threads.
 Division divide_work(std::int64_t units, double microseconds, std::int64_t threads);
-/// The same where so many units are worth a thread. Where that is one, it may take any time: threads take one
-/// at a time.
+/// A division in which `worth` units are worth a thread. If that is one, a unit may take any time: threads
+/// take one at a time.
 Division divide_units(std::int64_t units, std::int64_t worth, std::int64_t threads);
 
-/// Into how many units work should be cut that could be cut anywhere: enough for each thread to have several,
-/// since cores differ, but none too small.
+/// The number of units for work that can be divided anywhere: several for each thread, since cores differ,
+/// but none too small.
 std::int64_t units_wanted(double microseconds, std::int64_t threads);
 
 }  // namespace lamina

@@ -20,7 +20,7 @@ std::string to_string(const Hash128& hash);
 
 Hash128 hash_of(std::span<const std::byte> bytes);
 
-/// Of bytes that come in pieces. Lengths are part of what text() adds: "a", "bc" is not "ab", "c".
+/// Hash of bytes that come in pieces. text() adds lengths, too: "a", "bc" is not "ab", "c".
 class Hasher {
  public:
   Hasher();

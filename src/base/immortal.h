@@ -1,7 +1,7 @@
 #pragma once
-/// Static objects that exit() does not destroy: other threads, and other static objects, may need them until
-/// the process is gone. They lie in the library, not on the heap, so that one that is closed and opened again
-/// leaves nothing.
+/// Static objects that exit() does not destroy (NoDestructor): other threads, and other static objects, may
+/// need them until the process has ended. Their memory is in the library, not on the heap, so that a library
+/// that is closed and opened again leaks nothing.
 #include <cstddef>
 #include <new>
 #include <type_traits>
@@ -9,7 +9,7 @@
 
 namespace lamina {
 
-/// Never destroyed: threads may stand in it. What it holds on the heap is not given back.
+/// An object that is never destroyed, since threads may be using it. Its heap memory is not freed.
 template <class T>
 class Immortal {
  public:
@@ -27,10 +27,10 @@ class Immortal {
   alignas(T) std::byte bytes_[sizeof(T)];
 };
 
-/// The library that this code is in is being closed (dlclose), while the process goes on.
+/// True while the library with this code is being closed (dlclose) and the process goes on.
 bool library_closes() noexcept;
 
-/// What `make` returns, until its library is closed.
+/// A process-lifetime object: the result of `make`, which is destroyed only when its library is closed.
 template <class T>
 class Lasting {
  public:

@@ -70,7 +70,7 @@ void read_cores(const std::string& root, const std::string& cpus, Machine& m) {
   if (m.cores.empty()) m.cores.push_back({"core", 1, 1, 1});
 }
 
-/// By CPUID's vendor, family and model.
+/// The processor's family, by CPUID's vendor, family and model.
 std::string_view family_here() {
   unsigned a = 0, b = 0, c = 0, d = 0;
   if (__get_cpuid(0, &a, &b, &c, &d) == 0) return "";

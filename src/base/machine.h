@@ -14,7 +14,7 @@ namespace lamina {
 /// (kernels/cost.cc).
 struct Rates {
   double products = 1;  ///< multiply-adds of convolutions and matrix products, oneDNN's
-  double native = 1;    ///< the same of our kernels
+  double native = 1;    ///< rate of our kernels, likewise
   double light = 1;     ///< vector code of a few instructions per element
   double math = 1;      ///< vector code with exp, log, erf, ...
   double memory = 1;    ///< bytes read and written
@@ -38,7 +38,7 @@ struct Machine {
 
   std::string name;          ///< of the processor
   std::string processor;     ///< the family by which known_rates() are found; may be empty
-  Features features;         ///< those that kernels may use
+  Features features;         ///< features that kernels may use
   Isa library = Isa::sse41;  ///< the level of oneDNN's code, which others in the process may have limited
   /// Bytes of a core's caches for data; of the last one, what a group of cores shares, or 0.
   std::size_t l1 = 48 << 10, l2 = 2 << 20, l3 = 32 << 20;
@@ -50,7 +50,7 @@ struct Machine {
 
   /// The level of our code: the highest whose features are all there.
   Isa isa() const;
-  /// Of the last cache's bytes those that a core may count on: others use it, too.
+  /// The bytes of the last cache that one core may count on: other cores use it, too.
   std::size_t last_cache() const;
   /// Cores of all kinds.
   int core_count() const;
@@ -60,7 +60,7 @@ struct Machine {
 /// three times as slow as f32, and never wanted.
 Verdict multiplies_bf16(const Machine& machine);
 
-/// Without features above those of `most`; with the rates of that level.
+/// The machine without features above those of `most`, with the rates of that level.
 Machine limited(Machine machine, Isa most);
 
 /// Reads the machine below a root folder: caches, cores, nodes; what is missing there keeps its default.
@@ -70,7 +70,7 @@ Machine read_machine(const std::string& root = "/");
 /// This machine as our kernels may use it: limited to effective_isa(), which reading fixes. Read once, but
 /// for cores and nodes: there may be hundreds, and plans here do not depend on them.
 const Machine& this_machine();
-/// The same with its cores and nodes.
+/// This machine with its cores and nodes.
 Machine whole_machine();
 
 }  // namespace lamina

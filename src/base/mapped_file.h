@@ -19,7 +19,7 @@ struct FileIdentity {
   std::int64_t modified = 0, changed = 0;  ///< nanoseconds since 1970; `changed` nobody can set
   bool operator==(const FileIdentity&) const = default;
 };
-/// Of the file of that name now; nothing when it cannot be had.
+/// The identity of the file that has this name now; nothing when it cannot be read.
 std::optional<FileIdentity> identity_of(const std::string& path);
 
 /// A whole file as read-only memory. Constants of models share it.

@@ -157,7 +157,7 @@ void swap_bytes(Tensor& t) {
   for (std::size_t i = 0; i < t.size(); ++i) std::reverse(t.raw() + i * size, t.raw() + (i + 1) * size);
 }
 
-/// From column-major data, whose dimensions read backwards are those of a row-major tensor.
+/// Converts column-major data, whose dimensions read backwards are those of a row-major tensor.
 Tensor from_fortran(const Tensor& t) {
   if (t.rank() < 2 || t.size() == 0) return t;
   Tensor out(t.element_type(), t.shape());

@@ -14,7 +14,7 @@ namespace lamina {
 /// Arrays by name (without ".npy"), in the order of the file.
 using NpzFile = std::vector<std::pair<std::string, Tensor>>;
 
-/// As WantedArray, with the array's name.
+/// WantedArray with the array's name.
 using WantedOfNpz = std::function<bool(const std::string& name, ElementType type, const Dims& shape)>;
 /// Entries may be stored or deflated; checksums are checked. `where` starts the texts of errors. What is not
 /// wanted is left out, and not unpacked.

@@ -21,7 +21,7 @@ namespace {
 
 constexpr int kRead = O_RDONLY | O_CLOEXEC | O_NONBLOCK;
 
-/// Nothing where the kernel has no such call.
+/// Opens a file in one call; nothing if the kernel does not have it.
 std::optional<OpenedFile> beneath_at_once(const OpenedFile& folder, const std::string& name) {
   open_how how{};
   how.flags = kRead;

@@ -32,7 +32,8 @@ OpenedFile open_beneath(const std::string& folder, const std::string& name, Bene
 /// Why others than this user and root could have written into what is open (a file or a folder): "belongs to
 /// user 1001", "may be written by others (mode 0775)"; empty when nobody could.
 std::string written_by_others(const OpenedFile& file);
-/// The same of a path, through links; empty where there is nothing.
+/// Why the file or folder at a path (through links) may be written by others; empty if it may not, or does
+/// not exist.
 std::string written_by_others(const std::string& path);
 
 /// Makes a folder that only this user may enter, and those above it where they are missing. What is there

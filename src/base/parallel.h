@@ -52,8 +52,8 @@ void parallel_for(const Division& division, const F& body) {
   if (division.units > 0) piece(0, division.units, 0);
 }
 
-/// The same where nobody knows how long units take, but that about `grain` of them are worth a thread: with
-/// 1 each may take long.
+/// parallel_for for units of unknown duration, of which about `grain` are worth a thread: with 1 each may
+/// take long.
 void parallel_for(std::int64_t count, std::int64_t grain, PieceBody body);
 
 /// Threads that a loop started here may use, the caller's included.
@@ -69,7 +69,7 @@ inline Division divided_here(std::int64_t units, double total) {
   return divide_work(units, total / static_cast<double>(units), threads_here());
 }
 
-/// As many threads as an arena may have.
+/// Most threads of an arena.
 constexpr int kMostThreads = 1024;
 
 /// How many of that many threads oneTBB would give an arena, after asking it for them: fewer only where the

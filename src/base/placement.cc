@@ -51,15 +51,15 @@ std::string count_of(int count, const std::string& what) {
   return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
 }
 
-/// Deals a pool of processors to streams.
-class Dealer {
+/// Assigns a pool of processors to streams.
+class CpuAllocator {
  public:
-  explicit Dealer(const Cpus& pool) {
+  explicit CpuAllocator(const Cpus& pool) {
     for (const auto& c : pool) nodes_[c.node].push_back(c);
     for (auto& [node, cpus] : nodes_) std::sort(cpus.begin(), cpus.end(), in_order);
   }
 
-  std::vector<StreamPlace> deal(int streams, int threads) {
+  std::vector<StreamPlace> assign(int streams, int threads) {
     std::size_t all = 0;
     for (const auto& [node, cpus] : nodes_) all += cpus.size();
     if (static_cast<std::size_t>(streams) * static_cast<std::size_t>(threads) > all)
@@ -96,7 +96,7 @@ class Dealer {
   }
 
  private:
-  /// From what is left: the first processor of each core, then second ones.
+  /// Takes processors that are left: the first one of each core, then second ones.
   std::vector<int> take(int node, int count) {
     auto& left = nodes_[node];
     Cpus chosen;
@@ -315,8 +315,9 @@ class Decision {
       if (!why.empty()) out_.binding = Binding::none;
     }
     const bool around = out_.binding != Binding::none && static_cast<int>(left.size()) >= total;
-    Dealer dealer(around ? left : pool_);
-    auto places = dealer.deal(std::max<int>(1, static_cast<int>(out_.streams.size())), out_.threads_each);
+    CpuAllocator allocator(around ? left : pool_);
+    auto places =
+        allocator.assign(std::max<int>(1, static_cast<int>(out_.streams.size())), out_.threads_each);
     std::map<int, std::shared_ptr<const std::vector<int>>> of_node;
     for (auto& place : places) {
       auto& its = of_node[place.node];

@@ -1,5 +1,5 @@
 #pragma once
-/// Which processors other processes of lamina have bound themselves to.
+/// Locks that show which processors other processes of lamina have bound themselves to.
 #include <set>
 #include <string>
 #include <vector>
@@ -16,16 +16,16 @@ class ProcessorLocks {
   ProcessorLocks(const ProcessorLocks&) = delete;
   ProcessorLocks& operator=(const ProcessorLocks&) = delete;
 
-  /// Of the process.
+  /// The locks of this process.
   static ProcessorLocks& here();
 
-  /// Of processors below `count`, those that other processes hold.
+  /// The processors below `count` that other processes hold.
   std::set<int> taken(int count);
   /// Takes them for this process, as often as it is called; false: another one was faster with some of
   /// them.
   bool hold(const std::vector<int>& cpus);
   void release(const std::vector<int>& cpus) noexcept;
-  /// In a child of fork(): the locks are the parent's.
+  /// To be called in a child of fork(): the locks are the parent's.
   void after_fork() noexcept;
 
  private:

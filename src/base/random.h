@@ -16,9 +16,9 @@ class SplitMix {
     z = (z ^ (z >> 27)) * 0x94d049bb133111ebull;
     return z ^ (z >> 31);
   }
-  /// In [0, bound), bound > 0; the bias is below bound / 2^64.
+  /// A number in [0, bound), bound > 0; the bias is below bound / 2^64.
   std::uint64_t below(std::uint64_t bound) { return next() % bound; }
-  /// In [-1, 1), a multiple of 2^-23: exact in f32.
+  /// A number in [-1, 1), a multiple of 2^-23: exact in f32.
   float uniform() { return static_cast<float>(next() >> 40) * 0x1p-23f - 1.0f; }
 
  private:

@@ -27,13 +27,13 @@ class SharedLibrary {
 
   const std::string& path() const { return path_; }  ///< of the file that was opened
   std::string name() const;                          ///< without folders
-  /// As it was when it was opened.
+  /// The library's file as it was when it was opened.
   const std::shared_ptr<const MappedFile>& file() const { return file_; }
   /// The address of what it exports itself under that name, or null.
   void* symbol(const char* name) const;
   /// Names of the functions that it exports, at most some thousands.
   std::vector<std::string> functions() const;
-  /// It stays in the process, whatever happens.
+  /// Keeps the library in the process until the process ends.
   void never_unload();
 
  private:

@@ -65,7 +65,7 @@ struct AllActivities {
       }
     return chain;
   }
-  /// It goes on when no other thread wants a standstill.
+  /// Lets the activity continue when no other thread wants a standstill.
   void go_on(Activity* chain, std::unique_lock<std::mutex>& lock) {
     resumed.wait(lock, [&] { return !must_stand(chain); });
     for (; chain != nullptr; chain = std::exchange(chain->next_, nullptr)) {
@@ -138,7 +138,7 @@ bool Standstill::may_stand_here() noexcept {
   return a.must_stand(nullptr);
 }
 
-/// With all that the thread is at: a step may run a model of its own.
+/// Pauses the activity with all that the thread runs: a step may run a model of its own.
 void Activity::stop_here() noexcept {
   auto& a = all();
   std::unique_lock lock(a.mutex);

@@ -1,6 +1,7 @@
 #pragma once
-/// Brings all that runs to a stop between two steps: for fork(), which must not find a library's locks held,
-/// and for the end of the process, which must not find work on what it takes down.
+/// A standstill is a quiescent state: all tracked activities pause between two steps. fork() needs it, so
+/// that no lock of a library is held, and so does the end of the process, which destroys objects that work
+/// may use.
 #include <atomic>
 #include <thread>
 
@@ -10,7 +11,7 @@ namespace lamina {
 
 class StopScope;
 
-/// Something that works in one thread at a time, and in its helpers.
+/// Tracked work, in one thread at a time and in its helpers.
 class Activity {
  public:
   Activity() = default;
@@ -70,8 +71,8 @@ class Uninterrupted : public Activity {
   const std::thread::id thread_ = std::this_thread::get_id();
 };
 
-/// While it lives all that the calling thread is at stands still, in the midst of a step, too: nobody waits
-/// for it. What begins in here is a piece of work of its own.
+/// While this object exists, the work of the calling thread counts as paused, also in the middle of a step: a
+/// standstill does not wait for it. Work that begins meanwhile is an activity of its own.
 class StandsStill {
  public:
   StandsStill() noexcept;
@@ -110,7 +111,7 @@ class Standstill {
  public:
   /// The calling thread is in the midst of work that a standstill waits for.
   static bool awaits_this_thread() noexcept;
-  /// There is one, or somebody waits for one; perhaps the calling thread.
+  /// True if there is a standstill, or a thread waits for one; perhaps the calling thread.
   static bool is_wanted() noexcept { return Activity::wanted_.load(std::memory_order_relaxed); }
   /// Another thread wants one, and the calling thread may stand still where it is: not in the midst of a loop
   /// that others help in, nor where a Moving forbids it.
@@ -151,13 +152,14 @@ class Standstill {
   /// Around a fork(), inside a standstill: no activity comes or goes.
   static void before_fork() noexcept;
   static void after_fork_in_parent() noexcept;
-  /// Where no other thread is: what others did is at rest, and the standstill is over.
+  /// To be called in a child of fork(), where no other thread exists: the others' activities and the
+  /// standstill are over.
   static void after_fork_in_child() noexcept;
 
   /// Lets go of the helpers of all activities that rest.
   static void dismiss_helpers() noexcept;
 
-  /// There is one that will not end: the process does.
+  /// Begins a standstill that does not end: the process ends.
   static void for_good() noexcept;
   /// exit() begins with that, before it destroys what has been made so far, by libraries too.
   static void stop_at_exit() noexcept;

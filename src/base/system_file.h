@@ -6,8 +6,8 @@
 
 namespace lamina {
 
-/// Of a file; what is no file (to open a pipe would wait), or is longer than any that Linux has, is not
-/// known.
+/// The text of a file of the system; nothing if it is not a regular file (opening a pipe would wait), or
+/// longer than any that Linux has.
 std::optional<std::string> system_text(const std::string& path);
 std::vector<std::string> system_lines(const std::string& path);
 /// The first.

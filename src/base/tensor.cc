@@ -91,7 +91,7 @@ std::shared_ptr<const void> large_memory(std::size_t bytes, std::byte*& data) {
   return {memory, [whole](const void* p) { munmap(const_cast<void*>(p), whole); }};
 }
 
-/// The same through the heap: large blocks of calloc come zeroed from the system.
+/// Zeroed memory from the heap: large blocks of calloc come zeroed from the system.
 std::shared_ptr<const void> heap_memory(std::size_t bytes, std::byte*& data) {
   void* memory = std::calloc(1, bytes + 2 * kAlignment);
   if (!memory) return nullptr;
@@ -247,7 +247,7 @@ Tensor Tensor::reshaped(Dims shape) const {
   });
 }
 
-/// Of packed elements the last byte may have bits that belong to none.
+/// In the last byte of packed elements, bits that belong to no element are not compared.
 bool Tensor::same_as(const Tensor& other) const noexcept {
   if (type_ != other.type_ || shape_ != other.shape_) return false;
   if (data_ == other.data_ || bytes() == 0) return true;

@@ -38,7 +38,7 @@ std::string note_of(std::size_t characters) {
   return std::string(kEllipsis) + "(" + std::to_string(characters) + " characters)" + std::string(kEllipsis);
 }
 
-/// Where the name that begins with a quotation mark at `at` ends; `at` when it is no name.
+/// The end of the name that begins with a quotation mark at `at`; `at` if it is no name.
 std::size_t end_of_quoted(std::string_view text, std::size_t at) {
   const char mark = text[at];
   if (mark != '"' && mark != '\'') return at;

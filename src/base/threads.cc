@@ -24,7 +24,7 @@
 namespace lamina {
 namespace {
 
-/// All that do not come from what the thread itself does.
+/// The signals that are not caused by the thread's own instructions.
 sigset_t asynchronous_signals() {
   sigset_t set;
   sigfillset(&set);
@@ -100,8 +100,8 @@ void OwnThread::leave_over() noexcept {
   left.threads.push_back(std::move(*this));
 }
 
-/// Its handle is never looked at again: to detach what is not there would write to memory that is given to
-/// the next thread.
+/// The handle is not used again: detaching a thread that no longer exists would write to memory of another
+/// thread.
 void OwnThread::forget() noexcept {
   if (thread_.joinable()) new (std::nothrow) std::thread(std::move(thread_));
 }
@@ -150,7 +150,7 @@ HelperIds& helper_ids() {
   return *ids;
 }
 
-/// In the list while its thread lives.
+/// The number of a helper thread, in the list while the thread exists.
 struct HelperId {
   HelperId() {
     auto& ids = helper_ids();
@@ -208,7 +208,7 @@ void become_helper() {
 
 namespace {
 
-/// Where the calling thread might run before it was bound.
+/// The processors that the calling thread could use before it was bound.
 struct Before {
   std::vector<int> cpus;
   bool bound = false;

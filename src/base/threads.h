@@ -26,15 +26,15 @@ class OwnThread {
   bool is_this_thread() const { return thread_.get_id() == std::this_thread::get_id(); }
   /// Waits until the body has returned. From the body itself: it is left over.
   void join() noexcept;
-  /// Its owner goes: it ends by itself, and is joined by one of the next two.
+  /// Gives up ownership: the thread ends by itself, and is joined by one of the next two functions.
   void leave_over() noexcept;
-  /// In a child of fork(), where the thread is not: there is nothing to wait for.
+  /// To be called in a child of fork(), where the thread does not exist: there is nothing to wait for.
   void forget() noexcept;
-  /// Of threads that were left over, those that have ended: waits for nothing.
+  /// Joins those left-over threads that have ended, without waiting.
   static void join_ended() noexcept;
   /// All of them but the calling one. They may wait for what callbacks do, and for each other.
   static void join_leftovers() noexcept;
-  /// In a child of fork().
+  /// To be called in a child of fork().
   static void forget_leftovers() noexcept;
 
  private:
@@ -66,11 +66,11 @@ double thread_microseconds();
 void become_helper();
 /// How many have.
 int helpers_made();
-/// None of them runs, so none is inside the library's own locks.
+/// True if no helper thread runs, so none is inside the library's own locks.
 bool helpers_sleep();
 /// The library has ended them all.
 void helpers_ended();
-/// In a child of fork(), where they are not, and the library does not know it.
+/// To be called in a child of fork(), where helper threads do not exist and the library does not know it.
 void helpers_lost();
 
 /// Binds the calling thread to these processors. False where the system refuses all of them; it stays where

@@ -30,7 +30,7 @@ std::optional<double> number_of(const std::string& text) {
   return value;
 }
 
-/// Where Linux does not know it says -1.
+/// Linux writes -1 for an unknown id.
 std::optional<int> id_in(const std::string& path) {
   const auto line = system_line(path);
   if (!line) return std::nullopt;
@@ -125,7 +125,7 @@ std::set<int> allowed_cpus(const std::string& root, const ControlGroups& groups)
   return out;
 }
 
-/// Of each processor; where no node says that it has it, 0.
+/// The node of each processor; 0 where no node lists it.
 std::map<int, int> nodes_of(const std::string& root) {
   std::map<int, int> out;
   const auto path = root + "sys/devices/system/node";
@@ -225,7 +225,7 @@ Topology read_topology(const std::string& root_folder) {
     const auto folder = fmt::format("{}sys/devices/system/cpu/cpu{}/topology/", root, number);
     const auto package = id_in(folder + "physical_package_id"), core = id_in(folder + "core_id");
     const auto node = nodes.find(number);
-    // Without its files a processor is a core of its own, in the order of their numbers.
+    // Without these files a processor counts as a core of its own, in the order of their numbers.
     out.cpus.push_back({number, package.value_or(0), core.value_or(kOwnCore + number),
                         node == nodes.end() ? 0 : node->second,
                         std::binary_search(small.begin(), small.end(), number)});

@@ -17,9 +17,9 @@ struct Cpu {
 };
 
 struct Topology {
-  std::vector<Cpu> cpus;        ///< those allowed, by number; never empty
+  std::vector<Cpu> cpus;        ///< processors that the process may use, by number; never empty
   std::optional<double> quota;  ///< processors' worth of time, the tightest of all groups
-  /// Of `cpus`.
+  /// Number of sockets of `cpus`.
   int sockets() const;
   int nodes() const;
   int cores() const;

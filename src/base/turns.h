@@ -1,6 +1,6 @@
 #pragma once
-/// Locks under which the user's code may be called: of log and progress callbacks, which may wait for a
-/// thread that forks, or for the end of the process.
+/// Fork-safe mutexes: locks that may be held while log and progress callbacks are called, which may wait for
+/// a thread that forks, or for the end of the process.
 #include <atomic>
 #include <thread>
 
@@ -8,8 +8,9 @@
 
 namespace lamina {
 
-/// One thread has the turn; those that wait for it stand still (base/standstill.h), so that nobody waits for
-/// them. In a child of fork() a thread that is not there has no turn: what it was at is to be done again.
+/// A mutex: one thread has the turn (holds the lock). Threads that wait for it count as paused
+/// (base/standstill.h), so that no fork waits for them. In a child of fork(), locks held by threads that no
+/// longer exist are released, and their work must be done again.
 class Turns {
  public:
   /// The calling thread has the turn while it lives. Throws Error(busy) where it has it already: the user's

@@ -139,7 +139,7 @@ TakenMemory::TakenMemory(ElementType type, std::span<const std::int64_t> shape, 
   take(bytes, [&] { return fmt::format("a tensor {}[{}]", name_of(type), fmt::join(shape, ",")); });
 }
 
-/// In pieces that grow with it, so that they are few.
+/// Takes memory in pieces that grow with it, so that there are few of them.
 void GrowingMemory::grow() {
   constexpr std::size_t kLeast = std::size_t{1} << 12;
   while (taken_ < total_) {

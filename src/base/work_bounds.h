@@ -43,7 +43,7 @@ class GrowingMemory;
 struct WorkBounds {
   static constexpr auto kNone = std::numeric_limits<std::uint64_t>::max();
   std::uint64_t elements = kNone;  ///< of one tensor
-  /// Of all graphs that are made, counted in `nodes_made`; null: nobody counts.
+  /// Limit of the nodes of all graphs that are made, which `nodes_made` counts; null: they are not counted.
   std::uint64_t nodes = kNone;
   std::atomic<std::uint64_t>* nodes_made = nullptr;
   std::uint64_t outputs = kNone;                    ///< of a graph, and of a node
@@ -83,7 +83,8 @@ void require_outputs(std::size_t outputs);
 /// Error(out_of_memory) where the machine or a control group has not so much left. Takes nothing: for what is
 /// no tensor, or will be one later. `what`: "a tensor f32[3,4]"
 void require_memory(std::string_view what, std::size_t bytes);
-/// The same by the bounds of who works here alone: for what is planned, on this machine or for another.
+/// Checks by the bounds of the current work alone, not by what is left here: for plans of this machine or of
+/// another one.
 void require_within_bounds(std::string_view what, std::size_t bytes);
 
 /// Bytes taken from the account here until this goes; nothing where there is no account.
@@ -130,7 +131,7 @@ class GrowingMemory {
   std::vector<TakenMemory> pieces_;
 };
 
-/// Of readers: something of about so many bytes is kept of the file's text. Throws as require_memory().
+/// For readers: about `bytes` bytes of the file's text are kept in memory. Throws as require_memory().
 inline void note_parsed(std::size_t bytes) {
   if (const auto* const here = Within::here(); here && here->parsed) here->parsed->add(bytes);
 }

@@ -29,8 +29,8 @@ Graph specialised(const Compiled& compiled, const RunPart& part) {
 
 }  // namespace
 
-std::optional<Guilty> guilty_rewrite(const Graph& original, const std::vector<Tensor>& inputs,
-                                     const Rewritten& rewritten, std::int64_t good) {
+std::optional<Culprit> guilty_rewrite(const Graph& original, const std::vector<Tensor>& inputs,
+                                      const Rewritten& rewritten, std::int64_t good) {
   Ledger all;
   if (wrong_value(original, inputs, rewritten, -1, all).empty()) return std::nullopt;
   auto bad = static_cast<std::int64_t>(all.rewrites());
@@ -40,10 +40,10 @@ std::optional<Guilty> guilty_rewrite(const Graph& original, const std::vector<Te
     (wrong_value(original, inputs, rewritten, middle, ledger).empty() ? good : bad) = middle;
   }
   Ledger last;
-  Guilty guilty{static_cast<std::size_t>(bad), all.rewrites(), "what is done before any rewrite",
-                wrong_value(original, inputs, rewritten, bad, last)};
-  if (bad > 0) guilty.rewrite = to_string(last.firings().back());
-  return guilty;
+  Culprit culprit{static_cast<std::size_t>(bad), all.rewrites(), "what is done before any rewrite",
+                  wrong_value(original, inputs, rewritten, bad, last)};
+  if (bad > 0) culprit.rewrite = to_string(last.firings().back());
+  return culprit;
 }
 
 Graph with_levels(const Compiled& compiled) {
@@ -64,7 +64,7 @@ Graph before_bf16(const Compiled& compiled, const RunPart& part) {
   return graph;
 }
 
-std::optional<Guilty> guilty_rewrite(const Compiled& compiled, const RunPart& part) {
+std::optional<Culprit> guilty_rewrite(const Compiled& compiled, const RunPart& part) {
   const auto rewriting_of = [&](const Graph& start, RuleSet last) -> Rewritten {
     auto options = options_of(compiled);
     options.last = std::min(last, options.bf16 ? RuleSet::chains : RuleSet::precision);

@@ -16,7 +16,7 @@ struct RunPart {
   std::shared_ptr<const Plan> plan, before;
 };
 
-struct Guilty {
+struct Culprit {
   std::size_t number = 0, total = 0;  ///< number 0: wrong before any rewrite
   std::string rewrite;                ///< "fuse-linear at 'conv': ..."
   std::string value;                  ///< one that it changes
@@ -27,15 +27,16 @@ using Rewritten = std::function<Graph(std::int64_t rewrites, Ledger& ledger)>;
 
 /// The first rewrite with which judge_rewriting() finds a wrong value; nothing where all are right. `good`:
 /// with so many it finds none (-1: that is not known).
-std::optional<Guilty> guilty_rewrite(const Graph& original, const std::vector<Tensor>& inputs,
-                                     const Rewritten& rewritten, std::int64_t good = -1);
+std::optional<Culprit> guilty_rewrite(const Graph& original, const std::vector<Tensor>& inputs,
+                                      const Rewritten& rewritten, std::int64_t good = -1);
 
 /// The model as rewriting leaves it behind the rule set `levels`.
 Graph with_levels(const Compiled& compiled);
 /// The part's graph as rewriting leaves it before the rule set `precision`.
 Graph before_bf16(const Compiled& compiled, const RunPart& part);
 
-/// The same among all rewrites that led to a part of a run of that model, in the steps of check_run().
-std::optional<Guilty> guilty_rewrite(const Compiled& compiled, const RunPart& part);
+/// The wrong rewrite among all rewrites that led to a part of a run of that model, in the steps of
+/// check_run().
+std::optional<Culprit> guilty_rewrite(const Compiled& compiled, const RunPart& part);
 
 }  // namespace lamina::check

@@ -75,7 +75,7 @@ auto steps_of(const Plan& plan, std::vector<LayerCheck>& rows) {
   };
 }
 
-/// Of the first part, in two steps where there is a graph between them.
+/// Judges the first part, in two steps if there is a graph between them.
 Judgement judge_part(const Run& run, std::size_t p, const RunPart& part, const Graph& rewritten,
                      const JudgeOptions& options) {
   if (p != 0 || !run.with_levels || !quantises(*part.original))
@@ -118,8 +118,8 @@ std::vector<Tensor> check_parts(const Run& run, const std::function<void(double)
   return results;
 }
 
-/// The same for a run with bf16. `lowered`: gets the results of the interpreter on the plans' graphs. Whether
-/// rewriting is right is judged before the conversions, which nothing but rounds.
+/// Checks the parts of a run with bf16. `lowered`: gets the results of the interpreter on the plans' graphs.
+/// The rewriting is judged before the conversions, which only round.
 std::vector<Tensor> check_bf16_parts(const Run& run, const std::function<void(double)>& progress,
                                      Findings& found, std::vector<Tensor>& lowered) {
   std::vector<std::vector<Tensor>> inputs;

@@ -23,7 +23,7 @@ struct Run {
   /// The original with quantise steps that round to integers, where these are numbers of their own: between
   /// those layers nothing else has a name in both graphs. Empty: the original has them.
   std::function<Graph()> with_levels = {};
-  /// Of a run with bf16: a part's graph before the rule set `precision`. Then outputs are judged against the
+  /// For a run with bf16: a part's graph before the rule set `precision`. Then outputs are judged against the
   /// interpreter on the rewritten graph, conversions included.
   std::function<Graph(const RunPart&)> before_bf16 = {};
 };
@@ -42,7 +42,7 @@ struct OutputCheck {
   std::string name, against;
   Difference difference;
   std::string note = {};  ///< why it is not compared: it depends on a custom layer that is not pure; or empty
-  /// Of a stored output, which is judged by check/stored.h.
+  /// The agreement with a stored output, judged by check/stored.h.
   std::optional<Agreement> agreement = {};
   bool ok() const { return difference.within; }
 };

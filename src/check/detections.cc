@@ -11,7 +11,7 @@ namespace lamina::check {
 namespace {
 
 constexpr std::size_t kColumns = 7;
-/// Of score and box coordinates together: two detections that are further apart are two.
+/// Largest distance, in score and box coordinates together, of two detections that are taken for one.
 constexpr double kFarthest = 0.5;
 
 using Row = std::array<double, kColumns>;

@@ -11,13 +11,13 @@
 namespace lamina::check {
 namespace {
 
-/// The same number, or no number in both.
+/// True if both are the same number, or neither is a number.
 template <class T>
 bool same(T a, T b) {
   return a == b || (a != a && b != b);
 }
 
-/// Of 64-bit integers that doubles do not tell apart, too.
+/// Difference of two integers, also of 64-bit ones that are equal as doubles.
 template <class T>
 double distance(T a, T b) {
   if constexpr (std::is_floating_point_v<T>) return std::fabs(a - b);

@@ -8,7 +8,7 @@
 
 namespace lamina::check {
 
-/// Of floats. Integers must be equal.
+/// Tolerance for floats. Integers must be equal.
 struct Tolerance {
   double absolute = 0, relative = 0;
   /// How far elements may be off where the largest one that is wanted is so large.
@@ -16,7 +16,7 @@ struct Tolerance {
 };
 inline constexpr Tolerance kOfKernels{1e-4, 1e-3};  ///< tests/tolerance.py reads it here
 inline constexpr Tolerance kOfHalf{1e-3, 1e-2};     ///< for half-precision tensors
-/// Of two graphs that the interpreter runs, which accumulates in double: 16 roundings to f32.
+/// Tolerance between two graphs that the interpreter runs, which accumulates in double: 16 roundings to f32.
 inline constexpr Tolerance kOfRewriting{1e-30, 0x1p-20};
 
 struct Difference {

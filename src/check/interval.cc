@@ -19,7 +19,8 @@
 namespace lamina::check {
 namespace {
 
-/// Of the sum of magnitudes; of what functions behind it give. No rounding makes an infinity of a number.
+/// Bound of rounding, relative to the sum of magnitudes and to results of later functions. No rounding turns
+/// a number into an infinity.
 constexpr double kRounding = 0x1p-20;
 constexpr double kAnything = std::numeric_limits<double>::infinity();
 /// Operators that mix their operand's elements: so many times moved at random, and how much more than what
@@ -179,7 +180,7 @@ class OneNode {
     for (auto& r : radius(0)) r += kRounding * largest;
   }
 
-  /// Of what mixes all elements, a part of the largest result.
+  /// Widens the results of operators that mix all elements by a part of the largest result.
   void round_all() {
     for (std::size_t k = 0; k < out_.size(); ++k) {
       if (!is_floats(out_[k].middle)) continue;
@@ -237,7 +238,7 @@ class OneNode {
     }
   }
 
-  /// Of the magnitudes a part, and each operand's radius times the other's magnitudes.
+  /// Radius of products: a part of the magnitudes, and each operand's radius times the other's magnitudes.
   void products() {
     if (!is_floats(middles_[0])) return products_of_integers();
     if (!is_floats(out_[0].middle)) return;

@@ -17,8 +17,8 @@ struct PropagateOptions {
   using Observe = std::function<void(ValueId, Interval&)>;
   /// Called for each value that a node makes, and may set it.
   Observe observe = {};
-  /// Of a FakeQuantize's output range: whether a rule worked it out. Its ends have been rounded then, and
-  /// each level is off by up to 2^-20 of the larger one.
+  /// True if a rule computed a FakeQuantize's output range. Its ends have been rounded then, and each level
+  /// is off by up to 2^-20 of the larger one.
   std::function<bool(const Tensor& low, const Tensor& high)> reckoned = {};
 };
 

@@ -7,9 +7,9 @@
 #include "base/error.h"
 #include "check/interval.h"
 #include "check/loss.h"
+#include "check/permuted_values.h"
 #include "check/pieces.h"
 #include "check/rounding.h"
-#include "check/twins.h"
 #include "interpreter/interpreter.h"
 #include "ops/control.h"
 #include "ops/decompose.h"
@@ -93,7 +93,7 @@ class Ranges {
       if (low && high) known_.emplace_back(*low, *high);
     }
   }
-  /// In any shape.
+  /// True if the values are the same in any shape.
   static bool same_values(const Tensor& a, const Tensor& b) {
     return to_doubles(a.to_aligned()) == to_doubles(b.to_aligned());
   }
@@ -253,7 +253,7 @@ class Judge {
       return !ranges.has(low, high);
     };
     if (quantisers(now) > 1 &&
-        judge_moved(now, given, Twins(then, inputs), {.reckoned = reckoned}, wanted, found))
+        judge_moved(now, given, PermutedValues(then, inputs), {.reckoned = reckoned}, wanted, found))
       return;
     Loss loss(now);
     const auto here =
@@ -284,9 +284,9 @@ class Judge {
   /// Pieces are long where rules moved axes. What is a value of the original but for that goes on with the
   /// original's elements, so that a level that one rounding decides reaches no second quantiser. False when
   /// there is no such value.
-  static bool judge_moved(const Graph& graph, const std::vector<Tensor>& given, const Twins& twins,
-                          PropagateOptions options, const std::vector<Tensor>& wanted,
-                          std::vector<Difference>& found) {
+  static bool judge_moved(const Graph& graph, const std::vector<Tensor>& given,
+                          const PermutedValues& permuted, PropagateOptions options,
+                          const std::vector<Tensor>& wanted, std::vector<Difference>& found) {
     bool any = false, clean = true;
     const auto judged = [](const Interval& x, const Tensor& to) {
       auto d = difference(x.middle, to, kOfRewriting);
@@ -295,7 +295,7 @@ class Judge {
     };
     options.observe = [&](ValueId v, Interval& x) {
       if (graph.is_result(v)) return;
-      auto twin = twins.find_permuted(x.middle, graph.node(graph.producer(v)).sources);
+      auto twin = permuted.find_permuted(x.middle, graph.node(graph.producer(v)).sources);
       if (!twin.valid()) return;
       any = true;
       clean &= judged(x, twin).within;

@@ -31,7 +31,7 @@ double largest_of(const Tensor& t) {
   return out;
 }
 
-/// Nothing is rounded by these: elements of operands, other places, levels, yes and no.
+/// True for operators that do not round: they choose or move elements, or give levels or booleans.
 bool is_exact(const Op& op) {
   return op.has(Trait::selects | Trait::moves | Trait::reads_part | Trait::levels | Trait::control_flow) ||
          op.is<ShapeOf>();

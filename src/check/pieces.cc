@@ -36,7 +36,7 @@ class Sets {
   std::vector<std::uint32_t> parent_;
 };
 
-/// From the outputs back to values at which the graph is cut.
+/// Traces a graph from its outputs back to values at which it is cut.
 class Tracer {
  public:
   Tracer(const Graph& graph, const std::vector<bool>& cut)
@@ -81,7 +81,7 @@ class Tracer {
   std::uint32_t turn_ = 0;
 };
 
-/// Which values of two graphs are the same.
+/// Finds equal values of two graphs.
 class Cuts {
  public:
   Cuts(const Graph& original, const Graph& rewritten)

@@ -17,7 +17,7 @@ std::vector<Tensor> replay(const std::vector<std::shared_ptr<const Plan>>& plans
 /// The step whose kernel runs the node, or null.
 const PlanStep* step_of(const Plan& plan, NodeId node);
 
-/// The same with any way to run a node of a plan's graph. `parts`: gets the inputs of each plan's graph.
+/// replay() with any way to run a node of a plan's graph. `parts`: gets the inputs of each plan's graph.
 using RunLayer =
     std::function<std::vector<Tensor>(const Plan& plan, NodeId node, const std::vector<Tensor>& inputs)>;
 std::vector<Tensor> replay(const std::vector<std::shared_ptr<const Plan>>& plans,

@@ -17,14 +17,14 @@ bool ends_in_steps(const Graph& body) {
 
 bool has_levels(const Node& node) { return node.op.has(Trait::levels); }
 
-/// To levels, or to a half, whose numbers are as far apart.
+/// True if the node rounds to levels, or to a half type, whose numbers are as far apart.
 bool rounds(const Node& node) {
   const auto* convert = node.op.as<Convert>();
   return has_levels(node) || (convert && (convert->destination_type == ElementType::bf16 ||
                                           convert->destination_type == ElementType::f16));
 }
 
-/// Such a node is in the graph or in a body.
+/// True if a node of that kind is in the graph or in a body.
 bool any_is(const Graph& graph, bool (*such)(const Node&)) {
   for (std::uint32_t n = 0; n < graph.node_slots(); ++n) {
     if (graph.node({n}).erased()) continue;

@@ -208,7 +208,7 @@ class Judge {
     return kMeanMargin * noise_.mean + 2 * most / std::sqrt(n) + all_step_ + case_.tolerance * signal_;
   }
 
-  /// In words where the stored numbers are ours times something.
+  /// Describes the fault if the stored numbers are a multiple of ours.
   std::string whole_fault() const {
     double ab = 0, aa = 0;
     for (std::size_t i = 0; i < pairs_.a.size(); ++i)

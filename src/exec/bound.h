@@ -1,13 +1,13 @@
 #pragma once
-/// A plan bound to memory: steps with their pointers.
+/// A bound plan: steps with their pointers to memory.
 #include <unordered_map>
 
 #include "plan/plan.h"
 
 namespace lamina {
 
-/// One stream's steps of one plan. Of the request that runs it has addresses only, and what this run makes:
-/// end_run() lets go of that. Not thread-safe.
+/// One stream's steps of one plan. It holds only addresses of the running request's memory, and the results
+/// of this run, which end_run() releases. Not thread-safe.
 class Bound {
  public:
   explicit Bound(std::shared_ptr<const Plan> plan);
@@ -17,7 +17,8 @@ class Bound {
   // Before each run: where its tensors lie, then bind().
   /// `arena`: of plan()->memory.arena bytes at least.
   void point_arena(const std::byte* arena);
-  /// By the plan's inputs and results; one that it does not read, or not make, is passed over.
+  /// Sets the pointers of the plan's inputs and results; inputs that it does not read, and results that it
+  /// does not make, are skipped.
   void point_input(std::size_t i, const Tensor& input);
   void point_result(std::size_t r, const Tensor& memory);
   /// Binds the steps whose pointers have changed. What throws leaves them to be bound the next time.
@@ -33,7 +34,7 @@ class Bound {
   void end_run() noexcept;
 
  private:
-  /// Where the lists of a step begin.
+  /// Positions where the lists of a step begin.
   struct Lists {
     std::size_t in, out;
   };

@@ -7,13 +7,13 @@
 
 namespace lamina {
 
-/// Those used last, of all requests that run on the stream. Not thread-safe.
+/// The bound plans used last, of all requests that run on the stream. Not thread-safe.
 class BoundPlans {
  public:
   /// The plan's steps, made where there are none. Then those go whose plan is kept neither by the model nor
   /// by a request, and the least recently used of more than `most`. Valid until the next call.
   Bound& of(const std::shared_ptr<const Planned>& planned, std::size_t most);
-  /// After a run that failed in the midst of it.
+  /// Drops a bound plan after a run of it failed.
   void drop(const Bound& bound) noexcept;
 
  private:

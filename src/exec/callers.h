@@ -18,7 +18,7 @@ class CallersTensors {
   /// A result may have become one of these tensors since: its memory is not the request's own any more.
   bool overlap(const Tensor& memory) const;
 
-  /// Behind the model's own those of variables, which others put there.
+  /// The inputs of the model, then the values of variables, which other code puts there.
   std::vector<Tensor>& inputs() {
     sorted_ = false;
     return inputs_;

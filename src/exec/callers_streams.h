@@ -19,7 +19,7 @@ class CallersStreams {
 
   /// While it lives, its stream is the calling thread's.
   class Lent;
-  /// In a child of fork(), which has the mutex: those of threads that are not here are free.
+  /// To be called in a child of fork(), under the mutex: streams of threads that do not exist here are free.
   void child_begins() noexcept;
 
  private:

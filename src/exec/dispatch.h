@@ -1,6 +1,6 @@
 #pragma once
-/// What all schedulers of the process share, and the inside of one. For exec/scheduler.cc, lanes.cc and
-/// processes.cc.
+/// What all schedulers of the process share, and the inside of one. For exec/scheduler.cc, stream_slots.cc
+/// and processes.cc.
 #include <atomic>
 #include <condition_variable>
 #include <mutex>
@@ -17,8 +17,8 @@ struct Worker;
 
 /// A stream, and what is to be done on it. Guarded by the mutex of all queues, but for what the stream's user
 /// does with it.
-struct Lane {
-  Lane(int number, const StreamPlace& place, int threads, Binding binding)
+struct StreamSlot {
+  StreamSlot(int number, const StreamPlace& place, int threads, Binding binding)
       : index(number), stream(place, threads, binding) {}
 
   const int index;
@@ -35,10 +35,10 @@ struct Worker {
   Scheduler::Core& core;
   OwnThread thread;
   std::condition_variable wake;
-  Lane* lane = nullptr;  ///< null: a spare one, or in a callback that waited
-  bool spare = false;    ///< it may be given a stream
-  bool infers = false;   ///< on its stream
-  bool quit = false;     ///< it ends
+  StreamSlot* slot = nullptr;  ///< null: a spare one, or in a callback that waited
+  bool spare = false;          ///< it may be given a stream
+  bool infers = false;         ///< on its stream
+  bool quit = false;           ///< it ends
 };
 
 class Scheduler::Core : public std::enable_shared_from_this<Core> {
@@ -65,20 +65,20 @@ class Scheduler::Core : public std::enable_shared_from_this<Core> {
   static bool stop(Job& job) noexcept;
   int await_stream(Job& job);
   class Urged;
-  /// It is queued for, or its callback needs, what the calling thread's inference has: a stream of this
-  /// model, all of which are taken, or the turn of exclusive models.
+  /// True if the job is queued for, or its callback needs, what the calling thread's inference holds: a
+  /// stream of this model, all of which are taken, or the turn of exclusive models.
   bool waits_for_this_thread(const Job& job) const noexcept;
   void give_back(int stream) noexcept;
   void enqueue(Job& job);
   void advance();
   void tell_of_fork(Lock& lock);
   void make_workers();
-  void take_worker(Lane& lane);
+  void take_worker(StreamSlot& slot);
   std::vector<std::shared_ptr<Worker>> dismiss() noexcept;
   void pass_on(Worker& worker);
-  void hand_to(Lane& lane, Job& job);
-  void infer_here(Job& job, Lane* lane);
-  void infer_started(Lock& lock, Job& job, Lane* lane);
+  void hand_to(StreamSlot& slot, Job& job);
+  void infer_here(Job& job, StreamSlot* slot);
+  void infer_started(Lock& lock, Job& job, StreamSlot* slot);
   void after_inference(Lock& lock, Job& job);
   void call_later(Job& job);
   void call(Lock& lock, Job& job);
@@ -89,7 +89,7 @@ class Scheduler::Core : public std::enable_shared_from_this<Core> {
   const bool exclusive_;
   CallersStreams callers_;
   FreeStreams free_;
-  std::vector<std::unique_ptr<Lane>> lanes_;
+  std::vector<std::unique_ptr<StreamSlot>> slots_;
   std::vector<std::shared_ptr<Worker>> workers_;  // each thread has a hand on its own
   Job::List queue_, callbacks_;
   HeldProcessors held_;
@@ -112,7 +112,7 @@ class Dispatch {
   /// The calling thread is in a callback or in the midst of work, which shut_down() may wait for.
   static bool is_awaited() noexcept;
 
-  // Of exclusive models. Who has the turn keeps it until its status says that it has ended, its callback
+  // The exclusive job that may run. It keeps the turn until its status says that it has ended, its callback
   // included.
   Job* turn = nullptr;
   Job::List waiting_for_turn;

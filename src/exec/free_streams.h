@@ -7,7 +7,7 @@
 
 namespace lamina {
 
-/// Which streams are free: a word that run() changes without the mutex, as long as nobody waits.
+/// The set of free streams: a word that run() changes without the mutex, as long as no job waits.
 class FreeStreams {
  public:
   explicit FreeStreams(int count);

@@ -76,7 +76,7 @@ void Job::set_callback(Callback callback) {
   callback_.swap(fresh);
 }
 
-/// After fork(), in the child: the thread that it was under way in is not here.
+/// Ends the job in a child of fork(): the thread that ran it does not exist here.
 void Job::end_in_child() noexcept {
   caller_ = std::thread::id();
   again_ = again_canceled_ = false;

@@ -70,12 +70,12 @@ class Job : public std::enable_shared_from_this<Job>, public StopSignal {
   friend class Dispatch;
   using List = std::list<Job*>;
 
-  /// Its model's, which outlives it.
+  /// The scheduler of the job's model, which outlives the job.
   virtual Scheduler& scheduler() noexcept = 0;
   /// One inference; can be stopped by this job (base/cancellation.h), and calls stream.checkpoint() between
   /// its steps.
   virtual void infer(Stream& stream) = 0;
-  /// It was canceled before it began, or while it ran: there is no result.
+  /// Called when the job was canceled before it began, or while it ran: there is no result.
   virtual void forget_result() noexcept = 0;
   /// An exception left the callback.
   virtual void callback_failed(const std::exception_ptr& error) noexcept = 0;
@@ -88,12 +88,12 @@ class Job : public std::enable_shared_from_this<Job>, public StopSignal {
   std::shared_ptr<const Callback> callback_;
 
   void end_in_child() noexcept;
-  /// To the end of a list; out of the one that it is in.
+  /// Puts the job at the end of a list; removes it from its list.
   void join(List& list) noexcept;
   void leave() noexcept;
   void wake_waiters() noexcept;
 
-  /// Who waits for the job to rest.
+  /// A thread that waits until the job is at rest.
   struct Waiter {
     std::condition_variable& waker;
     Waiter* next;

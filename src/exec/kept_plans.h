@@ -9,13 +9,13 @@
 
 namespace lamina {
 
-/// Of which a plan can be made again without choosing.
+/// Everything needed to rebuild a plan without selecting kernels.
 struct KeptPlan {
   Graph graph;
   std::vector<std::pair<NodeId, Recipe>> recipes;
 };
 
-/// By the keys of a program's plans (src/saved has those of files). Thread-safe.
+/// Finds plans by the keys of a program (src/saved has those of files). Thread-safe.
 class KeptPlans {
  public:
   virtual ~KeptPlans() = default;

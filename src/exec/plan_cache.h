@@ -26,7 +26,7 @@ struct Planned {
 /// Thread-safe.
 class PlanCache {
  public:
-  /// At most that many plans, which take at most that many bytes; one is kept however large it is.
+  /// Keeps at most that many plans, which take at most that many bytes; one plan is kept whatever its size.
   PlanCache(std::size_t plans, std::size_t bytes) : most_plans_(plans), most_bytes_(bytes) {}
 
   using Make = std::function<std::shared_ptr<const Planned>()>;

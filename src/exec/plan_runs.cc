@@ -4,7 +4,7 @@
 
 namespace lamina {
 namespace {
-/// Of a request, so that shapes in turn look nothing up.
+/// Number of plans that a request keeps, so that alternating shapes need no lookup.
 constexpr std::size_t kPlans = 4;
 
 Tensor named_result(const std::string& name, const TensorType& type) try {

@@ -31,19 +31,19 @@ class PlanRuns {
            std::size_t depth = 0);
   /// The caller's memory for results is another.
   void given_changed() noexcept { given_fits_ = false; }
-  /// Of the last run; invalid tensors after forget().
+  /// Results of the last run; invalid tensors after forget().
   const std::vector<Tensor>& results() const { return results_; }
-  /// There are no results and no times of the last run. What was counted stays.
+  /// Drops the results and times of the last run. Counts stay.
   void forget() noexcept;
 
-  // Of the last plan, and of its waiting part behind it.
+  // Adds the last plan, then the plan of its deferred subgraph.
   void add_plans(std::vector<std::shared_ptr<const Plan>>& out) const;
-  /// Of each of the last plans whose runs were counted, the latest first; its waiting part's behind each.
+  /// The last plans whose runs were counted, the latest first; each with the plan of its deferred subgraph.
   std::vector<PlanChain> counted_plans() const;
   /// Nothing when the last run was not timed.
   void add_times(std::vector<StepTime>& out) const;
   std::size_t arena_bytes() const;
-  /// Of all runs that were timed and went well since the last one that was not timed.
+  /// Adds the counts of all successful timed runs since the last one that was not timed.
   void add_counts(std::vector<StepCount>& out) const;
 
  private:

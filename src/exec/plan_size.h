@@ -9,7 +9,7 @@
 
 namespace lamina {
 
-/// Where constants lie.
+/// Addresses of constants.
 using Addresses = std::set<const void*>;
 Addresses constants_of(const Graph& graph);
 

@@ -17,7 +17,7 @@ namespace {
 
 thread_local Worker* this_worker = nullptr;
 
-/// That shut_down() has with inferences of other threads' run().
+/// Time that shut_down() gives inferences in run() of other threads.
 constexpr std::chrono::seconds kPatience{2};
 
 }  // namespace
@@ -108,12 +108,12 @@ void Scheduler::Core::child_begins() noexcept {
       (void)new std::shared_ptr<Worker>(worker);
     }
   std::erase_if(workers_, [&](const auto& worker) { return !is_here(worker.get()); });
-  for (auto& lane : lanes_) {
-    if (!is_here(lane->worker)) lane->worker = nullptr;
-    if (lane->job) (void)new std::shared_ptr<Job>(std::move(lane->job));
+  for (auto& slot : slots_) {
+    if (!is_here(slot->worker)) slot->worker = nullptr;
+    if (slot->job) (void)new std::shared_ptr<Job>(std::move(slot->job));
   }
   callers_.child_begins();
-  free_.reset([&](int i) { return is_here(lanes_[static_cast<std::size_t>(i)]->worker); });
+  free_.reset([&](int i) { return is_here(slots_[static_cast<std::size_t>(i)]->worker); });
   forked_ = true;
   free_.somebody_waits(true);  // the next one comes by and says so
 }
@@ -158,7 +158,7 @@ void Dispatch::shut_down() {
   opened_.notify_all();
 }
 
-/// Of streams, then the library's, which end only when no arena is left.
+/// Joins the threads of streams, then those of the library, which end only when no arena is left.
 void Dispatch::join_threads(Core::Lock& lock) {
   std::vector<std::vector<std::shared_ptr<Worker>>> workers(cores.size());
   std::transform(cores.begin(), cores.end(), workers.begin(), [](Core* core) { return core->dismiss(); });

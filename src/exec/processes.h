@@ -3,7 +3,7 @@
 
 namespace lamina {
 
-/// From here on it stops for both. Called before anything that takes time begins.
+/// Prepares for fork and exit. To be called before any work that takes time begins.
 void follow_process();
 
 }  // namespace lamina

@@ -57,19 +57,19 @@ struct ProgramOptions {
 class Program {
  public:
   Program(Stateless model, ProgramOptions options, std::shared_ptr<ModelWeights> weights);
-  /// The same for a graph that may have variables.
+  /// A program of a graph that may have variables.
   Program(Graph graph, ProgramOptions options, std::shared_ptr<ModelWeights> weights)
       : Program(without_variables(std::move(graph)), std::move(options), std::move(weights)) {}
 
   const Graph& graph() const { return graph_; }
-  /// The same with its weights, unless they were forgotten.
+  /// The graph with its weights, unless they were forgotten.
   const Graph& whole() const;
   /// Constants that are packed now.
   std::vector<Packing> packings() const { return shared_->weights->packings(); }
   int threads() const { return shared_->options.threads; }
   const WorkBounds* bounds() const { return shared_->options.bounds.get(); }
   std::size_t cached_plans() const { return shared_->options.cached_plans; }
-  /// By which runs are stopped, but for who wants it.
+  /// Rules that stop runs, without the one who asks for it.
   StopRules run_rules() const {
     const auto& o = shared_->options;
     return {nullptr, "the inference", o.run_seconds, "LIMIT_RUN_SECONDS", o.loop_iterations};
@@ -88,7 +88,7 @@ class Program {
   /// Plans belong to the values of this input, not only to its shape.
   bool depends_on_values(std::size_t input) const { return values_[input]; }
 
-  /// In the order of the graph's last inputs, which hold their values.
+  /// The variables, in the order of the graph's last inputs, which hold their values.
   const std::vector<Variable>& variables() const { return variables_; }
   /// Inputs of the graph that are no variables.
   std::size_t model_inputs() const { return graph_.inputs().size() - variables_.size(); }
@@ -100,7 +100,7 @@ class Program {
   std::shared_ptr<const Planned> plan(const std::vector<Tensor>& inputs) const {
     return plan(inputs, key_of(inputs));
   }
-  /// The same by its key: inputs of one key have one plan.
+  /// The plan for a key: inputs of one key have one plan.
   std::shared_ptr<const Planned> plan(const std::vector<Tensor>& inputs, const std::string& key) const;
   std::string key_of(const std::vector<Tensor>& inputs) const;
   /// Types of the results for inputs of the model that stand for their shapes only, with initial values of

@@ -29,14 +29,15 @@ class Runner {
   /// On that stream; when the signal says so, the run ends in the midst, with Error(canceled). Null: nobody
   /// can stop it. Throws Error(over_limit) where it takes longer than the program's options say.
   void run(Stream& stream, const StopSignal* signal = nullptr);
-  /// In the calling thread, with helpers of its own.
+  /// Runs in the calling thread, with helpers of its own.
   void run() { run(own_stream()); }
   Stream& own_stream();
   /// Throws Error(bad_input) for what is missing or overlaps, as run() does before it begins.
   void check() const;
-  /// There are no results until the next run, as after one that failed.
+  /// Drops the results until the next run, as after a run that failed.
   void forget() noexcept;
-  /// Of the last run, invalid when there was none or it failed. Valid until the next run, unless cloned.
+  /// An output of the last run, invalid when there was none or it failed. Valid until the next run, unless
+  /// cloned.
   const Tensor& output(std::size_t index) const;
 
   /// The value of a variable (by its place in Program::variables) before the next run, to keep; an invalid
@@ -49,14 +50,14 @@ class Runner {
 
   /// Plans of the last run: its own and those of parts whose shapes were found while running.
   std::vector<std::shared_ptr<const Plan>> plans() const;
-  /// The same of each of the last plans that counts() counts, the latest first.
+  /// The chain of each of the last plans that counts() counts, the latest first.
   std::vector<PlanChain> counted_plans() const;
   /// Bytes between steps that the last run took of its stream's memory.
   std::size_t arena_bytes() const;
   /// Times every step while on.
   void profile(bool on);
   std::vector<StepTime> times() const;
-  /// Of all runs that were timed and went well since the last one that was not timed, whatever their plans.
+  /// Counts of all successful timed runs since the last one that was not timed, whatever their plans.
   std::vector<StepCount> counts() const;
 
  private:

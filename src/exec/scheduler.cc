@@ -26,8 +26,8 @@ Scheduler::Core::Core(const Placement& placement, bool exclusive, HeldProcessors
       held_(std::move(held)),
       log_(std::move(log)) {
   for (const auto& place : placement.streams)
-    lanes_.push_back(std::make_unique<Lane>(static_cast<int>(lanes_.size()), place, placement.threads_each,
-                                            placement.binding));
+    slots_.push_back(std::make_unique<StreamSlot>(static_cast<int>(slots_.size()), place,
+                                                  placement.threads_each, placement.binding));
   auto& d = Dispatch::here();
   const std::lock_guard lock(d.mutex);
   d.cores.push_back(this);
@@ -52,12 +52,12 @@ void Scheduler::Core::run(Job& job) {
   if (job.error_) set_error(job, nullptr);
   job.runner_.store(std::this_thread::get_id(), std::memory_order_relaxed);
   try {
-    if (!lanes_.empty()) {
+    if (!slots_.empty()) {
       stream = free_.take();
       if (stream < 0) stream = await_stream(job);
     }
     begin(job);
-    infer_here(job, stream < 0 ? nullptr : lanes_[static_cast<std::size_t>(stream)].get());
+    infer_here(job, stream < 0 ? nullptr : slots_[static_cast<std::size_t>(stream)].get());
   } catch (...) {
     error = std::current_exception();
   }
@@ -81,16 +81,16 @@ void Scheduler::Core::begin(Job& job) {
   std::rethrow_exception(canceled_error());
 }
 
-/// On a lane's stream, or, without lanes, on the calling thread's.
-void Scheduler::Core::infer_here(Job& job, Lane* lane) {
+/// Runs the job on a slot's stream, or, without slots, on that of the calling thread.
+void Scheduler::Core::infer_here(Job& job, StreamSlot* slot) {
   const AwaitedBy model(this), request(&job);
-  if (lane != nullptr)
-    job.infer(lane->stream);
+  if (slot != nullptr)
+    job.infer(slot->stream);
   else
     job.infer(*CallersStreams::Lent(callers_));
 }
 
-/// Of a job in run(): wait() may be looking at the last one in another thread.
+/// Sets the error of a job in run(), under the lock: wait() may be reading the last one in another thread.
 void Scheduler::Core::set_error(Job& job, std::exception_ptr error) noexcept {
   const std::lock_guard lock(Dispatch::here().mutex);
   job.error_.swap(error);
@@ -110,7 +110,7 @@ class Scheduler::Core::Urged {
  private:
   void urge(int by) noexcept {
     if (core_ != nullptr)
-      for (const auto& lane : core_->lanes_) lane->stream.urge(by);
+      for (const auto& slot : core_->slots_) slot->stream.urge(by);
   }
   const Core* core_;
 };
@@ -158,7 +158,7 @@ void Scheduler::Core::enqueue(Job& job) {
 
 /// Gives what waits to free streams, callbacks of canceled ones first.
 void Scheduler::Core::advance() {
-  if (lanes_.empty()) return;
+  if (slots_.empty()) return;
   free_.somebody_waits(true);
   while (!callbacks_.empty() || !queue_.empty()) {
     const int stream = free_.take_locked();
@@ -171,23 +171,23 @@ void Scheduler::Core::advance() {
       job.granted_ = stream;
       job.thread_->notify_all();
     } else {
-      hand_to(*lanes_[static_cast<std::size_t>(stream)], job);
+      hand_to(*slots_[static_cast<std::size_t>(stream)], job);
     }
   }
   free_.somebody_waits(!queue_.empty() || !callbacks_.empty());
 }
 
-void Scheduler::Core::hand_to(Lane& lane, Job& job) {
+void Scheduler::Core::hand_to(StreamSlot& slot, Job& job) {
   job.state_ = job.dropped() ? JobState::calling : JobState::running;
-  lane.job = job.self_;
-  lane.worker->wake.notify_all();
+  slot.job = job.self_;
+  slot.worker->wake.notify_all();
 }
 
-/// Not under the mutex: the log is the user's.
+/// Logs without the mutex: the log is user code.
 void Scheduler::Core::tell_of_fork(Lock& lock) {
   if (!std::exchange(forked_, false)) return;
   lock.unlock();
-  log_.info("after fork() the parent's helper threads are missing: {} threads are made again", lanes_.size());
+  log_.info("after fork() the parent's helper threads are missing: {} threads are made again", slots_.size());
   lock.lock();
 }
 
@@ -197,7 +197,7 @@ void Scheduler::Core::start(const std::shared_ptr<Job>& shared) {
   Lock lock(Dispatch::here().mutex);
   tell_of_fork(lock);
   const auto* const turn = Dispatch::here().turn;
-  if (exclusive_ && lanes_.empty() && turn != nullptr && AwaitedBy::has(turn))
+  if (exclusive_ && slots_.empty() && turn != nullptr && AwaitedBy::has(turn))
     fail(ErrorCode::busy, "start() without streams inside an exclusive inference would wait for that");
   if (job.abandoned_ || Dispatch::here().closing)
     fail(ErrorCode::canceled, "{}",
@@ -208,10 +208,10 @@ void Scheduler::Core::start(const std::shared_ptr<Job>& shared) {
     return;
   }
   if (!at_rest(job.state())) fail_busy();
-  if (lanes_.empty() && exclusive_) Dispatch::before_waiting();
+  if (slots_.empty() && exclusive_) Dispatch::before_waiting();
   job.error_.swap(last);
   job.self_ = shared;
-  if (lanes_.empty()) return start_here(lock, job);
+  if (slots_.empty()) return start_here(lock, job);
   enqueue(job);
 }
 
@@ -276,7 +276,7 @@ Scheduler::Scheduler(const Placement& placement, bool exclusive, HeldProcessors 
     : core_(std::make_shared<Core>(placement, exclusive, std::move(held), std::move(log))) {}
 Scheduler::~Scheduler() { core_->quit(); }
 
-int Scheduler::streams() const { return static_cast<int>(core_->lanes_.size()); }
+int Scheduler::streams() const { return static_cast<int>(core_->slots_.size()); }
 void Scheduler::run(Job& job) { core_->run(job); }
 void Scheduler::start(const std::shared_ptr<Job>& job) { core_->start(job); }
 
@@ -334,7 +334,7 @@ void Scheduler::abandon(Job& job) noexcept {
   Core::Lock lock(Dispatch::here().mutex);
   // A thread of the user's may use a static object that exit() destroys: it goes on until all stands still,
   // or would throw. At rest `self_` is null.
-  const bool in_users_thread = job.self_ == nullptr || job.scheduler().core_->lanes_.empty();
+  const bool in_users_thread = job.self_ == nullptr || job.scheduler().core_->slots_.empty();
   if (is_exiting() && (in_users_thread || job.waiting_ > 0)) return;
   job.abandoned_ = true;
   job.scheduler().core_->cancel(job);

@@ -8,7 +8,7 @@
 namespace lamina {
 namespace {
 
-/// Of a tensor that may have no channels.
+/// Number of pixels of a tensor that may have no channels.
 std::int64_t pixels_of(Dims dims) {
   dims[1] = 1;
   return static_cast<std::int64_t>(element_count(dims));
@@ -50,7 +50,7 @@ Tensor plain(const PlanTensor& t, Tensor memory) {
   return plain_of(memory, t.type.element, t.type.shape.sizes(), t.layout);
 }
 
-/// The same values `shift` elements behind an aligned address.
+/// A copy of the values at `shift` elements after an aligned address.
 Tensor shifted(const Tensor& t, std::size_t shift) {
   const auto bytes = shift * static_cast<std::size_t>(bits_of(t.element_type()) / 8);
   if (bytes == 0) return t;

@@ -16,7 +16,7 @@ NodeName maker_of(const Plan& plan, ValueId v) {
   return node.valid() ? name_of_node(plan.graph, node) : NodeName{plan.graph.value(v).name, {}, {}};
 }
 
-/// Who reads a tensor: a node, else the model's output or the value that it is.
+/// The reader of a tensor: a node, else the model's output or the value that it is.
 NodeName reader_of(const Plan& plan, std::uint32_t tensor) {
   for (const auto& step : plan.steps)
     if (step.node.valid() && std::find(step.in.begin(), step.in.end(), tensor) != step.in.end())

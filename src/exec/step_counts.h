@@ -21,14 +21,14 @@ struct NodeName {
 
 /// All timed runs of one step. Steps of several plans that do the same are one.
 struct StepCount {
-  NodeName node;       ///< that it runs; of a move: that made what is moved
+  NodeName node;       ///< node that the step runs; for a move the node that made the value
   bool moves = false;  ///< copies a tensor between layouts
-  // Of a move: who reads it, and the layouts.
+  // The reader of a move, and the layouts.
   NodeName reader;
   Layout from = Layout::plain, to = Layout::plain;
   std::string kernel;                            ///< in the last run of it
-  std::uint64_t runs = 0;                        ///< that it was a part of
-  std::uint64_t all_runs = 0;                    ///< that were counted, of it or not
+  std::uint64_t runs = 0;                        ///< runs that the step was a part of
+  std::uint64_t all_runs = 0;                    ///< all counted runs
   bool latest = false;                           ///< it was a part of the last one
   double last = 0, sum = 0, least = 0, cpu = 0;  ///< microseconds; cpu: of all runs
   LayerMarks inside;                             ///< of control flow: layers in its bodies that have run
@@ -38,20 +38,20 @@ struct StepCount {
 /// Not thread-safe.
 class StepCounts {
  public:
-  /// Where a step of a plan is counted, and its kernel's label.
+  /// The counter of a plan's step, and its kernel's label.
   struct Slot {
     std::uint32_t count, label;
   };
   using Slots = std::vector<Slot>;
 
-  /// By step. `depth`: of how many plans this one is a waiting part.
+  /// Counters by step. `depth`: the number of plans that this one is a deferred subgraph of.
   Slots slots_of(const Plan& plan, std::size_t depth);
   /// Counts a run; its plans' times follow.
   void begin_run() noexcept { ++runs_; }
   void add(const Slots& slots, const StepTimes& times);
   void forget() noexcept;
   bool any() const noexcept { return runs_ > 0; }
-  /// Of the steps that have run, in the order in which they were met.
+  /// Counts of the steps that have run, in the order in which they were met.
   std::vector<StepCount> all() const;
 
  private:

@@ -18,7 +18,7 @@ class ProcessorTime {
  public:
   ProcessorTime(std::vector<StepTime>& times, double patience) : times_(times), patience_(patience) {}
 
-  /// After step `s`, at the time `now`.
+  /// Adds the time of step `s`, which ended at `now`.
   void add(std::size_t s, std::uint64_t now) {
     if (static_cast<double>(now - read_) >= patience_) share(s + 1);
   }
@@ -96,7 +96,7 @@ void StepTimes::run(Bound& bound, Activity& stream) {
       wall += t.microseconds;
       cpu += t.cpu_microseconds;
     }
-    // To read it costs as much as some steps: in short runs it is taken to be as it was the last time.
+    // Reading the clock costs as much as some steps: short runs take the value of the last time.
     busy_ = wall > 0 ? std::min(cpu / wall, 1.0) : 1;
     if (cpu > wall)  // reading it is a part of it
       for (auto& t : times_) t.cpu_microseconds *= wall / cpu;

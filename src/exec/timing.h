@@ -15,7 +15,7 @@ struct StepTime {
   double microseconds;
   double cpu_microseconds = 0;  ///< of the thread that runs the steps
   std::chrono::steady_clock::time_point began = {};
-  int thread = 0;  ///< that ran the step, as thread_number() has it
+  int thread = 0;  ///< thread_number() of the thread that ran the step
 };
 
 /// Runs steps without timing them.
@@ -31,9 +31,9 @@ class StepTimes {
   };
 
   void run(Bound& bound, Activity& stream);
-  /// Of the last run; empty when it failed, before the first, and after forget().
+  /// Times of the last run; empty when it failed, before the first, and after forget().
   std::span<const StepTime> last() const { return done_ ? times_ : std::span<const StepTime>(); }
-  /// Of all runs since forget().
+  /// Control flow of all runs since forget().
   const std::vector<Control>& controls() const { return controls_; }
   void forget() noexcept;
 

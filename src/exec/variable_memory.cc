@@ -99,7 +99,7 @@ void VariableMemory::keep(const std::vector<Tensor>& results) {
     require_fit("variable", variables[i].name, value, variables[i].type);
     fresh_[i] = value.clone();
   }
-  // Nothing more can fail.
+  // From here on nothing can fail.
   for (std::size_t i = 0; i < variables.size(); ++i) {
     if (!variables[i].result) continue;
     const auto& value = results[*variables[i].result];

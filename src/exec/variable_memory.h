@@ -23,9 +23,9 @@ class VariableMemory {
   /// All have their initial values again.
   void reset();
 
-  /// Before a run: puts the values behind the model's inputs.
+  /// Appends the values to the model's inputs before a run.
   void begin(std::vector<Tensor>& inputs) const;
-  /// After it: keeps what the results say, of all variables or of none.
+  /// Keeps the results after a run, of all variables or of none.
   void keep(const std::vector<Tensor>& results);
 
  private:

@@ -25,7 +25,7 @@ bool has_variables(const Graph& graph) {
   return false;
 }
 
-/// By name, so that their order does not depend on that of the nodes.
+/// Variables by name, so that their order does not depend on that of the nodes.
 std::map<std::string, Nodes> nodes_of(const Graph& graph) {
   std::map<std::string, Nodes> out;
   for (std::uint32_t n = 0; n < graph.node_slots(); ++n) {

@@ -21,10 +21,10 @@ struct Variable {
   std::optional<std::size_t> result;  ///< of the graph, its value after a run; none: nothing is assigned
 };
 
-/// Those of the outermost graph, by name. Several ReadValues of one variable must agree in type and initial
-/// value. Without an initial value a variable begins as zeros; sizes that are not known count as 0. Throws
-/// Error(unsupported) for what cannot be kept: variables in bodies, two Assigns to one variable, an Assign
-/// without ReadValue, an initial value that depends on a variable.
+/// The variables of the outermost graph, by name. Several ReadValues of one variable must agree in type and
+/// initial value. Without an initial value a variable begins as zeros; sizes that are not known count as 0.
+/// Throws Error(unsupported) for variables in bodies, two Assigns to one variable, an Assign without
+/// ReadValue, and an initial value that depends on a variable.
 std::vector<Variable> variables_of(const Graph& graph);
 
 /// A graph without ReadValue and Assign.

@@ -21,7 +21,8 @@ Sizes sizes_of(const Dims& shape) {
   return s;
 }
 
-/// Both blocked and channels last: blocks of `block` channels, the points of a block one after the other.
+/// Copies blocked and channels-last data: blocks of `block` channels, the points of a block one after the
+/// other.
 template <class T>
 void pack(const Sizes& s, std::int64_t block, const T* from, T* to) {
   const auto blocks = ceil_div(s.channels, block);

@@ -11,7 +11,7 @@ std::int64_t block_of(std::int32_t layout);
 /// Whether a tensor of that type and shape can lie so.
 bool can_lie(ElementType type, std::size_t rank, std::int32_t layout);
 std::size_t bytes_in(ElementType type, const Dims& shape, std::int32_t layout);
-/// In elements, by the axes of the shape; empty for blocked layouts.
+/// Strides in elements, by the axes of the shape; empty for blocked layouts.
 Dims strides_in(const Dims& shape, std::int32_t layout);
 /// Copies of dense tensors of whole bytes; what is behind the last channel of a block becomes zero.
 /// Thread-safe.

@@ -74,7 +74,7 @@ std::string_view name_of_kind(std::int32_t kind) {
 
 std::optional<Attribute> attribute_like(const Attribute& like, std::string_view text) {
   if (std::holds_alternative<ElementType>(like)) return as_attribute(element_type_named(text));
-  // In the order of the variant.
+  // Kinds in the order of the variant.
   constexpr std::int32_t kinds[] = {LAMINA_BOOL, LAMINA_INT,    LAMINA_FLOAT,  LAMINA_STRING,
                                     LAMINA_INTS, LAMINA_FLOATS, LAMINA_STRINGS};
   return like.index() < std::size(kinds) ? attribute_of_text(kinds[like.index()], text) : std::nullopt;

@@ -40,7 +40,7 @@ bool is_member(std::string_view name);
 /// and `what` ("run"). The rounding mode of floating-point numbers is what it was before.
 void call_library(lamina_context& context, const std::string& where, std::string_view what,
                   const std::function<lamina_status()>& function);
-/// The same without an allocation; text is made only where something is wrong.
+/// Calls a kernel without an allocation; text is made only if something is wrong.
 void call_kernel(lamina_context& context, const std::string& where, lamina_status (*run)(const lamina_call*),
                  const lamina_call& call);
 

@@ -22,7 +22,7 @@ struct ConformanceRow {
   bool ok() const { return problem.empty(); }
 };
 
-/// Of each trial, at most.
+/// Time limit of each trial.
 constexpr std::chrono::seconds kTrialTime{20};
 struct TriedApart {
   std::string problem;

@@ -114,7 +114,7 @@ TensorType as_in_model(TensorType made, const DeclaredPort* port, ElementType ha
   return made;
 }
 
-/// Without infer(): outputs are like input 0.
+/// The type of an output without infer(): that of input 0.
 TensorType usual_type(InferContext& c, const DeclaredOperation& op, std::size_t output) {
   const auto* port = op.port(op.out, output);
   const bool like = c.has(0);

@@ -93,7 +93,7 @@ std::shared_ptr<const DeclaredRule> kept(DeclaredRule from, const Origin& origin
   return std::make_shared<DeclaredRule>(std::move(from));
 }
 
-/// The same file, by whatever names.
+/// True if both are the same file, by whatever names.
 bool same_library(const Extension& a, const Extension& b) {
   const auto &x = a.origin.library, &y = b.origin.library;
   if (!x || !y) return false;

@@ -26,7 +26,7 @@ struct Extension {
 
   /// What it calls itself, else its file's name.
   const std::string& name() const { return about.name.empty() ? origin.name : about.name; }
-  /// Of its file, or of the program's that it is linked into; computed once. Thread-safe.
+  /// Hash of the library's file, or of the program's file that it is linked into; computed once. Thread-safe.
   const Hash128& content() const;
 
  private:
@@ -50,7 +50,7 @@ class ExtensionSet {
   explicit ExtensionSet(const std::vector<std::string>& paths);
   explicit ExtensionSet(const std::vector<std::shared_ptr<const Extension>>& all);
 
-  /// By their names: in which order they were given changes nothing.
+  /// All extensions, sorted by name: the order in which they were given changes nothing.
   const std::vector<std::shared_ptr<const Extension>>& all() const { return all_; }
   bool empty() const { return all_.empty(); }
   /// The newest operation that is not newer than `version` (0: any version); null: there is none.
@@ -61,7 +61,7 @@ class ExtensionSet {
   /// For files of compiled models: an operator of lamina's or of these, by its saved name; null: there is
   /// none.
   const AnyOp* find_saved(std::string_view name) const;
-  /// By their words in graphs ("com.example.Gate"): the newest; null: there is none.
+  /// The newest operation with this word in graphs ("com.example.Gate"); null if there is none.
   std::shared_ptr<const DeclaredOperation> find_word(std::string_view word) const;
 
  private:

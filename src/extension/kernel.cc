@@ -193,7 +193,7 @@ const DeclaredConfiguration& CustomKernel::configuration() const {
 
 std::size_t CustomKernel::scratch() const {
   const auto& calls = op_->declared().calls;
-  // Before plans are made nothing is loaded yet.
+  // Saved instances are loaded only when plans are made.
   return calls.scratch_bytes
              ? bytes_by(calls.scratch_bytes, "scratch_bytes", calls.load ? nullptr : instance_)
              : 0;
@@ -266,7 +266,7 @@ Tensor CustomKernel::prepare() const {
 
 namespace {
 
-/// Of all that a kernel is made from, but for the content of constant `without`.
+/// A key of everything that a kernel is made from, except the content of constant `without`.
 std::string key_of(const KernelNode& node, const KernelForm& form, std::size_t without) {
   ByteWriter to;
   write_op(to, node.op);

@@ -43,7 +43,7 @@ class CustomKernel {
   /// Calls create(), or load() of what state() of such a kernel gave. Throws Error(extension) when the
   /// library fails.
   CustomKernel(KernelNode node, KernelForm form, const Tensor* state = nullptr);
-  /// Without an instance: to ask for scratch memory.
+  /// A kernel without an instance, to ask for scratch memory.
   static CustomKernel bare(KernelNode node, KernelForm form) {
     return {Bare{}, std::move(node), std::move(form)};
   }
@@ -64,11 +64,11 @@ class CustomKernel {
   Tensor state() const;
   /// Constant inputs that prepare() takes, so that run() does not get them; none without prepare().
   const std::vector<std::size_t>& prepared_inputs() const { return prepared_; }
-  /// Their block, 64-byte aligned. Only where there are such inputs.
+  /// Size of the prepared block of constant inputs, 64-byte aligned. Only for nodes with such inputs.
   std::size_t prepared_bytes() const;
   void prepare_into(void* block) const;
   Tensor prepare() const;
-  /// After prepare(), before runs.
+  /// Drops the constants; to be called after prepare(), before runs.
   void forget_constants();
   /// What a block depends on, besides the content of the first constant; the same in each process. Contents
   /// of the others are in it by their XXH3 of 128 bits. The first one is the source of the packing: the store

@@ -22,7 +22,7 @@ bool all_finite(const std::vector<Tensor>& tensors) {
   return true;
 }
 
-/// Of a result and what it ought to be: a sentence, or nothing.
+/// How a result differs from the expected one: a sentence, or nothing.
 std::string difference_of(const DeclaredOperation& op, std::size_t i, const Tensor& got, const Tensor& wanted,
                           std::string_view than) {
   if (got.shape() != wanted.shape())
@@ -65,7 +65,7 @@ std::string state_problem(const CustomKernel& kernel, const std::vector<Tensor>&
   return {};
 }
 
-/// Of being made, run and given back: bytes that are lost each time.
+/// Bytes that are lost each time that an instance is made, run and destroyed.
 std::size_t lost_bytes(const KernelNode& node, const KernelForm& form, const std::vector<Tensor>& in) {
   constexpr int kTimes = 40;
   std::size_t least = SIZE_MAX;

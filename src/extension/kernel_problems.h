@@ -16,7 +16,7 @@ bool takes_inputs(const KernelNode& node, const KernelForm& form, const std::vec
 std::string kernel_problem(const KernelNode& node, const KernelForm& form, const std::vector<Tensor>& in,
                            const std::vector<Tensor>* wanted);
 
-/// The same of its element-wise function, on the first input.
+/// Problems of the element-wise function, on the first input.
 std::string elementwise_problem(const KernelNode& node, const std::vector<Tensor>* wanted, const Tensor& in);
 
 }  // namespace lamina

@@ -7,7 +7,7 @@
 namespace lamina {
 namespace {
 
-/// Its name, where there is such a member.
+/// The name of a member, if the struct has it.
 #define MEMBER(type, member) (static_cast<void>(sizeof(type::member)), #type "." #member)
 
 constexpr std::string_view kMembers[] = {MEMBER(lamina_tensor, struct_size),

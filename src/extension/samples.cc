@@ -78,7 +78,7 @@ SampleInput input_of(const Word& word, const DeclaredPort& port) {
   return out;
 }
 
-/// Where the input of a port goes: variadic ones follow one another.
+/// The place of a port's input: inputs of a variadic port follow one another.
 std::size_t place_of(std::size_t port, const DeclaredPort& declared, std::vector<ValueId>& in) {
   auto at = port;
   while (declared.variadic && at < in.size() && in[at].valid()) ++at;

@@ -12,7 +12,7 @@ std::int64_t room(const Col2Im& c, std::size_t axis) {
   return c.image[axis] + c.pads_begin[axis] + c.pads_end[axis] - c.dilations[axis] * (c.block[axis] - 1) - 1;
 }
 
-/// Of numbers from 1 on; more than kMostBlocks where it is that.
+/// The product of numbers from 1 on; a number above kMostBlocks if it exceeds that.
 std::int64_t product(const Ints& sizes) {
   std::int64_t out = 1;
   for (const auto size : sizes) {

@@ -8,7 +8,7 @@ namespace lamina {
 
 enum class FileFormat : std::uint8_t {
   ir,             ///< the .xml of OpenVINO
-  onnx,           ///< and all that is nothing else
+  onnx,           ///< also any file that is no other format
   caffe_text,     ///< net.prototxt
   caffe_weights,  ///< net.caffemodel
   tensorflow,     ///< graph.pb or graph.pbtxt

@@ -10,7 +10,7 @@ namespace {
 
 using Names = std::array<std::string, 5>;
 
-/// In the order of the enumeration.
+/// Names in the order of the enumeration.
 const Names& names() {
   static const Lasting all([] {
     return Names{"ONNX", "OpenVINO IR", "Caffe", "TensorFlow", "oneDNN Graph"};

@@ -11,7 +11,7 @@ enum class ModelFormat : std::uint8_t { onnx, ir, caffe, tensorflow, onednn_grap
 
 /// "ONNX", "OpenVINO IR", "Caffe", "TensorFlow", "oneDNN Graph".
 const std::string& name_of(ModelFormat format);
-/// By that name.
+/// The format of that name.
 std::optional<ModelFormat> model_format_named(std::string_view name);
 
 }  // namespace lamina

@@ -8,12 +8,12 @@ namespace lamina {
 /// Error(bad_file) naming the path. Only ONNX and TensorFlow have settable inputs.
 Loaded read(const ModelSource& source, const ReadSettings& settings = {});
 
-/// The same for files, with what lies beside them.
+/// Reads a file, with the files beside it.
 Loaded read_file(const std::string& path);
 Loaded read_onnx(const std::string& path);
 Loaded read_ir(const std::string& xml_path);
 
-/// As read_file, the graph alone.
+/// read_file() for the graph alone.
 Graph read_model(const std::string& path);
 
 }  // namespace lamina

@@ -43,7 +43,7 @@ Value parse(std::string_view name, std::string_view text) {
   return out;
 }
 
-/// Of so many elements, where that fits.
+/// Dims with so many elements, if the shape allows them.
 Dims dims_of(const Shape& shape, std::int64_t count, bool list) {
   if (!shape.ranked()) return list ? Dims{count} : Dims{};
   Dims out;

@@ -51,7 +51,7 @@ class Folder {
     return producer.valid() && graph_.node(producer).op.info().name == "ShapeOf";
   }
 
-  /// Of a shape that is known in part, the part that is taken.
+  /// The sizes that are read from a shape that is known in part.
   std::optional<Tensor> sizes(ValueId v) const {
     const auto& type = graph_.type(v);
     const auto dims = dims_of_value(graph_, v);

@@ -49,7 +49,7 @@ struct Loaded {
   std::vector<FileOperator> operators;  ///< of all nodes, in bodies and functions, too; in order of first use
   IrNotes ir_notes;
   std::map<std::string, Tensor> defaults;  ///< values of inputs that need not be given, by name
-  Strings optional_inputs;                 ///< that have a value in the file and are constants here
+  Strings optional_inputs;                 ///< inputs that have a value in the file and are constants here
   std::shared_ptr<const ExtensionSet> extensions = std::make_shared<const ExtensionSet>();  ///< never null
 };
 
@@ -58,7 +58,8 @@ struct ReadSettings {
   /// Inputs that have a value in an ONNX model (overridable initialisers), by name: they stay inputs, whose
   /// values are Loaded::defaults, while others are constants.
   Strings settable = {};
-  /// Of inputs, in place of the file's. What a reader makes of known sizes is then made of these.
+  /// Shapes of inputs, instead of those in the file. Constants that a reader computes from sizes are computed
+  /// from these.
   std::map<std::string, Shape, std::less<>> shapes = {};
   /// Operations that lamina does not have, or has another idea of.
   std::shared_ptr<const ExtensionSet> extensions = std::make_shared<const ExtensionSet>();

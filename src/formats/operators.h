@@ -23,8 +23,9 @@ struct FileOperator {
 /// "Conv", "com.microsoft:QGemm"
 std::string name_of(const FileOperator& op);
 
-/// Which operators a model may have: ALLOWED_OPERATORS and DENIED_OPERATORS of ModelLimits. What leaves no
-/// node in the graph computes nothing when the model runs, and is allowed unless it is denied.
+/// Decides which operators a model may have: ALLOWED_OPERATORS and DENIED_OPERATORS of ModelLimits. An
+/// operator that leaves no node in the graph computes nothing when the model runs, and is allowed unless it
+/// is denied.
 class OperatorGate {
  public:
   explicit OperatorGate(const ModelLimits& limits = {})
@@ -44,7 +45,7 @@ class OperatorNotes {
   /// `names_nodes`: its errors do; else whoever calls it adds the node's name.
   OperatorNotes(std::vector<FileOperator>& all, const OperatorGate& gate, bool names_nodes = false)
       : all_(all), gate_(gate), names_nodes_(names_nodes) {}
-  /// Before a node of the file is read: its type must not be denied. Throws Error(over_limit).
+  /// Checks a node of the file before it is read: its type must not be denied. Throws Error(over_limit).
   void before(std::string_view domain, std::string_view type, std::string_view node) const;
   /// When it has been read: nodes of the graph from `first` on stand for it. Throws Error(over_limit).
   void after(std::string_view domain, std::string_view type, std::string_view node, const Graph& graph,

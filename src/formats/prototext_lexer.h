@@ -11,7 +11,7 @@ namespace lamina {
 
 class ProtoTextLexer {
  public:
-  /// Both live longer than this. A byte order mark at the beginning is skipped.
+  /// `path` and `text` must outlive the lexer. A byte order mark at the beginning is skipped.
   ProtoTextLexer(std::string_view path, std::string_view text);
 
   /// The next character that is neither white space nor in a comment; '\0' at the end, too.

@@ -22,7 +22,7 @@ enum class FileProblem {
 struct ReadError : Error {
   ReadError(ErrorCode code, std::string_view text, FileProblem of_file = FileProblem::other)
       : Error(code, text), problem(of_file) {}
-  /// The same with another text; `otherwise`: the problem where that error has none.
+  /// The error with another text; `otherwise`: the problem if that error has none.
   ReadError(const Error& error, std::string_view text, FileProblem otherwise = FileProblem::other);
   FileProblem problem;
 };

@@ -1,5 +1,5 @@
 #pragma once
-/// Where the parts of a model come from: files, or memory.
+/// Sources of a model's parts: files, or memory.
 #include <map>
 #include <memory>
 #include <string>
@@ -23,7 +23,7 @@ class ModelSource {
   virtual std::shared_ptr<const MappedFile> companion(const std::string& extension) const = 0;
   /// What companion() looks for, to be shown; "" for a model in memory.
   virtual std::string companion_path(const std::string& extension) const = 0;
-  /// The same, which must be there. Throws Error(bad_file) when it is not.
+  /// The file of weights. Throws Error(bad_file) when it does not exist.
   std::shared_ptr<const MappedFile> weights(const std::string& extension = ".bin") const;
   /// The file in which an ONNX tensor has its data, as the tensor calls it. Throws Error(bad_file) when there
   /// is none, and for files that a model must not name.

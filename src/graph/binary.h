@@ -18,7 +18,7 @@ using FindOp = std::function<const AnyOp*(std::string_view)>;
 void write_type(ByteWriter& to, const TensorType& type);
 TensorType read_type(ByteReader& from);
 
-/// With its attributes, by its name (graph/saved_name.h).
+/// Writes an operator by its name (graph/saved_name.h), with its attributes.
 void write_op(ByteWriter& to, const Op& op);
 
 void write_graph(ByteWriter& to, const Graph& graph, const WriteTensor& tensor);

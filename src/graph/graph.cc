@@ -186,7 +186,7 @@ void Graph::add_use(ValueId v, Use use) {
 void Graph::drop_use(ValueId v, Use use) {
   if (!v.valid()) return;
   auto& uses = values_[v.index].uses;
-  // From both ends: what many read is let go by one after the other.
+  // Removes uses from both ends: a value with many readers loses them one after the other.
   for (std::size_t i = 0; 2 * i < uses.size(); ++i)
     for (const auto at : {i, uses.size() - 1 - i})
       if (uses[at] == use) {

@@ -11,7 +11,7 @@ class InferContext {
  public:
   /// Types come from the graph; constants and symbolic values from its producers.
   InferContext(const Graph& graph, const Node& node);
-  /// On concrete tensors (the interpreter): every input is known.
+  /// A context of concrete tensors (for the interpreter): every input is known.
   InferContext(const Node& node, const std::vector<Tensor>& inputs);
 
   const Node& node() const { return node_; }

@@ -45,7 +45,7 @@ using Attribute =
     std::variant<bool, std::int64_t, double, std::string, Ints, Floats, Strings, ElementType, Shape, Tensor>;
 std::string to_string(const Attribute& value);
 
-/// Behind a field in visit(): whose it is. OpenVINO's files cannot set our own.
+/// The owner of a field in visit(). OpenVINO's files cannot set lamina's own.
 enum class Owner : std::uint8_t { openvino, lamina };
 
 struct NamedAttribute {
@@ -144,7 +144,7 @@ class AnyOp {
   virtual std::string display_name() const { return std::string(info().name); }
   /// Says how the operator looks with its axes permuted (graph/permute.h), or why it cannot be said.
   virtual Verdict permute(PermuteContext&) const = 0;
-  /// Its value as sizes, where it computes with them; nothing else does.
+  /// The operator's result as sizes, for operators that compute with sizes.
   virtual std::optional<std::vector<Dim>> shape_value(ShapeValueContext&) const = 0;
   /// Operations without its epilogue; shapes are known.
   virtual NodeWork work(const WorkContext&) const = 0;

@@ -39,7 +39,7 @@ class PermuteContext {
   const InferContext& node() const { return node_; }
   std::size_t rank() const { return order_.size(); }
   const Ints& order() const { return order_; }
-  /// Where an axis of input 0 lies in x; negative ones count from the end.
+  /// The position in x of an axis of input 0; negative ones count from the end.
   std::int64_t axis(std::int64_t axis, std::string_view what = "axis") const;
   Ints axes(const Ints& axes) const;
   /// A list with a number for each axis of input 0, in the order of x's axes.
@@ -49,7 +49,7 @@ class PermuteContext {
   void set_op(Op op) { made_.op = std::move(op); }
   /// The operand's axes are those of input 0, the last one's with the last one, as in numpy's broadcasting.
   Verdict follow(std::size_t input) { return follow_as(input, node_.shape(input)); }
-  /// The same for an operand that the operator sees under another shape.
+  /// follow() for an operand that the operator sees under another shape.
   Verdict follow_as(std::size_t input, const Shape& shape);
   void replace(std::size_t input, Tensor value);
   void replace(std::size_t input, const Ints& list);

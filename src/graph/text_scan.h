@@ -31,10 +31,10 @@ class Scanner {
   bool at_end() const { return at_ == text_.size(); }
   /// The next character; '\0' at the end.
   char peek() const { return at_ < text_.size() ? text_[at_] : '\0'; }
-  /// After blanks: whether the statement ends here (line's end, '}' or the end of the text).
+  /// True, after blanks, if the statement ends here (line's end, '}' or the end of the text).
   bool at_statement_end();
 
-  // These skip space (with line ends) before what they look for.
+  // The functions below skip space (with line ends) before the token.
   bool next_is(std::string_view token);
   bool accept(std::string_view token);
   void expect(std::string_view token);

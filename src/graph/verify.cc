@@ -42,7 +42,7 @@ class Verifier {
   void report(fmt::format_string<A...> text, A&&... args) {
     found_.push_back(path_ + fmt::format(text, std::forward<A>(args)...));
   }
-  /// Of ids: other checks would read out of bounds.
+  /// Reports a wrong id; checks that would read out of bounds are skipped then.
   template <class... A>
   void report_unsound(fmt::format_string<A...> text, A&&... args) {
     sound_ = false;

@@ -12,7 +12,7 @@ struct NodeWork {
   double flops() const { return 2 * multiply_adds + others; }
 };
 
-/// Of the node with its epilogue; bodies of control flow do not count.
+/// Work of the node with its epilogue; bodies of control flow do not count.
 NodeWork work_of(const Graph& graph, const Node& node);
 
 /// What an operator's hook `work` sees: the node's shapes, all known, as numbers. The hook says how many

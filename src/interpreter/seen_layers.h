@@ -1,5 +1,5 @@
 #pragma once
-/// Which layers the interpreter comes by in bodies of control flow.
+/// Records the layers that the interpreter runs in bodies of control flow.
 #include <cstdint>
 #include <vector>
 

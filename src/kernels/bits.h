@@ -9,7 +9,7 @@ namespace lamina::bits {
 /// Bytes of a point.
 inline std::int64_t point_bytes(std::int64_t channels) { return (channels + 31) / 32 * 4; }
 
-/// Its row in the table of layouts. Nothing is copied from it or to it while a plan runs.
+/// The row of bits in the table of layouts. Nothing is copied from it or to it while a plan runs.
 PackedLayout packing();
 
 }  // namespace lamina::bits

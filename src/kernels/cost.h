@@ -21,7 +21,7 @@ struct UnitCosts {
 };
 UnitCosts unit_costs(const Machine& machine, Family family);
 
-/// So much of each family. The order is by microseconds.
+/// A cost: an amount of each family. Costs are ordered by microseconds.
 class Cost {
  public:
   struct Part {
@@ -56,7 +56,7 @@ inline Cost calls_of(const Machine& machine, Family family, double calls) {
 /// Bytes moved by whole lines.
 Cost move_cost(const Machine& machine, double bytes, double calls = 1);
 
-/// Of so many bytes, those beyond L2, where it has other things to hold; and those beyond all caches.
+/// The part of `bytes` beyond L2, which has other data to hold; and the part beyond all caches.
 double beyond_l2(const Machine& machine, double bytes);
 double beyond_caches(const Machine& machine, double bytes);
 

@@ -23,7 +23,7 @@ std::size_t epilogue_size(const Node& node) {
 
 namespace {
 
-/// Which extra input of the compute node a parameter of the body is.
+/// The extra input of the compute node that is this parameter of the body.
 std::optional<std::size_t> extra_of(const Node& node, const Graph& body, ValueId v) {
   for (std::size_t p = 1; p < body.inputs().size(); ++p)
     if (body.inputs()[p] == v) return base_inputs(node) + p - 1;

@@ -23,7 +23,7 @@ struct Stage {
   /// For binary operators the other operand: a constant of the body, or extra input `extra` of the node.
   const Tensor* constant = nullptr;
   std::optional<std::size_t> extra;  ///< index into the compute node's inputs
-  /// Of the extra input, where the body converts it to the type of the running value first.
+  /// Type of the extra input, if the body converts it to the type of the running value first.
   ElementType operand_element = ElementType::undefined;
   /// Where it does that by scale and zero point: (x - zero_point) * scale, one of each.
   std::optional<Dequantized> dequantized;
@@ -43,7 +43,7 @@ std::size_t epilogue_size(const Node& node);
 
 /// What an operator of an epilogue costs one of oneDNN's kernels, on one thread.
 Cost stage_cost(const Machine& machine, const Op& op, std::size_t elements);
-/// The same in a later node of element-wise stages, which are ours.
+/// Cost of a stage in a later node of element-wise stages, which run on our kernels.
 Cost later_stage_cost(const Machine& machine, const Op& op, std::size_t elements);
 
 }  // namespace lamina

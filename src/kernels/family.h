@@ -13,9 +13,9 @@ enum class Family : std::uint8_t {
   jit_conv,             ///< oneDNN's older direct convolutions: first layers, grouped, dilated
   jit_depthwise,        ///< oneDNN depthwise
   gemm_conv,            ///< oneDNN convolution by im2col
-  gemm_conv_groups,     ///< the same in groups: its matrices are too narrow to be fast
+  gemm_conv_groups,     ///< gemm_conv in groups: its matrices are too narrow to be fast
   brgemm_deconv,        ///< oneDNN transposed convolution
-  deconv_gradient,      ///< the same as a gradient of a convolution, which starts slowly
+  deconv_gradient,      ///< deconv as the gradient of a convolution, which starts slowly
   deconv_group,         ///< one more group of that
   brgemm_matmul,        ///< oneDNN matmul of several rows
   gemm_again,           ///< one more product of oneDNN's that does them one after the other
@@ -41,13 +41,13 @@ enum class Family : std::uint8_t {
   far_weights,        ///< bytes of B beyond L2, of a product of several rows
   row_again,          ///< one more product of one row
   native_depthwise,   ///< our depthwise convolution
-  depthwise_strided,  ///< the same with windows that do not follow each other
-  depthwise_int8,     ///< the same of integers of 8 bits
+  depthwise_strided,  ///< depthwise with windows that do not overlap in steps of 1
+  depthwise_int8,     ///< depthwise of 8-bit integers
   native_direct,      ///< our other convolutions
   native_int8,        ///< products of integers, in pairs of 16 bits; `work` counts multiply-adds
   native_vnni,        ///< in quads of 8 bits
   native_binary,      ///< BinaryConvolution; `work` counts pairs of bits
-  binary_depthwise,   ///< the same by channels
+  binary_depthwise,   ///< binary, by channels
   pair_step,          ///< of a convolution and the depthwise one behind it: some lines
   attention_softmax,  ///< of scores that lie near
   attention_pack,     ///< keys and values

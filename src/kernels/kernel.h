@@ -38,7 +38,7 @@ Tensor laid_out(const Tensor& plain, Layout layout);
 /// What that gives for a tensor of this type and shape, as WeightStore wants it.
 PackedSize size_laid_out(const Tensor& plain, Layout layout);
 Tensor plain_of(const Tensor& memory, ElementType type, const Dims& shape, Layout layout);
-/// Of that copy, on one thread.
+/// Cost of the reorder, on one thread.
 Cost reorder_cost(const Machine& machine, ElementType type, const Dims& shape);
 
 }  // namespace lamina

@@ -1,5 +1,5 @@
 #pragma once
-/// What kernels offer for a node: the plan picks one offer per node and makes it executable.
+/// Offers: kernel candidates for a node. The plan selects one offer per node and makes it executable.
 #include <cstddef>
 #include <functional>
 #include <memory>
@@ -40,7 +40,8 @@ struct InPlace {
   std::size_t input = 0, output = 0;
 };
 
-/// Which kernel runs a node, and how: plain data, by which the offer can be had again (offer_of).
+/// A kernel for a node, with its layouts and stages: plain data from which the offer can be made again
+/// (offer_of).
 struct Recipe {
   std::string kernel;             ///< key of the registry: "onednn.convolution"; ask_kernels() fills it in
   std::string label;              ///< variant, in the field's style: "jit_avx512_1x1_f32", "native_transpose"

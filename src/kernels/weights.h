@@ -36,7 +36,7 @@ class WeightStore {
   Tensor packed(const Tensor& source, const std::string& key, const PackedSize& size, const Make& make) {
     return checked(do_packed(source, key, make), key, size);
   }
-  /// The same for constants that are no weights: all their numbers stay.
+  /// Packed constants other than weights: all their numbers are kept.
   Tensor moved(const Tensor& source, const std::string& key, const PackedSize& size, const Make& make) {
     return checked(do_moved(source, key, make), key, size);
   }

@@ -8,7 +8,7 @@
 namespace lamina {
 namespace {
 
-/// They have the type of what they are subtracted from: of 16 bits at most.
+/// The numbers of zero points, which have the type of the integers: 16 bits at most.
 std::vector<std::int32_t> numbers_of(const Tensor& zeros) {
   const auto wide = to_numbers<std::int64_t>(zeros);
   return {wide.begin(), wide.end()};

@@ -114,7 +114,7 @@ class Border {
     if (graph_.type(running).element != own_[i].element)
       running = node(i, "back", Convert{.destination_type = own_[i].element}, {running});
     if (running == before_[i]) return;
-    // All that read the input but the first of the new nodes read what these make.
+    // Other readers of the input than the first of the new nodes read the new nodes' result.
     const auto uses = graph_.value(before_[i]).uses;
     for (const auto& use : uses)
       if (use.node.index < first) graph_.set_input(use.node, use.input, running);

@@ -11,7 +11,7 @@ namespace lamina {
 
 struct BorderRequest {
   std::map<std::string, ElementType, std::less<>> types = {};  ///< of inputs, where it is not the model's
-  std::map<std::string, ElementType, std::less<>> result_types = {};  ///< the same of results
+  std::map<std::string, ElementType, std::less<>> result_types = {};  ///< types of results
   std::vector<LayoutRequest> layouts = {};
   std::vector<NamedNumbers> means = {}, scales = {};
   std::optional<double> scale = {};        ///< divides all inputs of floats

@@ -18,7 +18,7 @@ struct FloatBytes {
   std::size_t halves = 0, wide = 0;
 };
 
-/// Of constants, those in bodies too.
+/// Counts the floats of constants, those in bodies included.
 void count_floats(const Graph& g, FloatBytes& out) {
   for (std::uint32_t v = 0; v < g.value_slots(); ++v)
     if (const auto* t = g.constant({v})) {
@@ -164,7 +164,7 @@ class Converter {
     for (std::size_t i = 0; i < shapes.size(); ++i) wanted[i]->shape = shapes[i];
   }
 
-  /// Of the model's own inputs, where they are to be others than in the file.
+  /// Shapes of the model's own inputs that differ from the file's.
   decltype(ReadSettings::shapes) asked_shapes() const {
     const auto& g = out_.loaded.graph;
     decltype(ReadSettings::shapes) out;

@@ -33,8 +33,8 @@ struct Conversion {
   OptimizeOptions rewriting;                ///< what the rules were told
   bool has_halves = false;                  ///< most of the model's floats were f16
   std::vector<std::string> exempt;          ///< layers that were left alone because the user asked
-  std::vector<std::string> unused_inputs;   ///< that nothing reads
-  std::vector<std::string> dropped_inputs;  ///< that the cut left without readers
+  std::vector<std::string> unused_inputs;   ///< inputs that no node reads
+  std::vector<std::string> dropped_inputs;  ///< inputs that the cut left without readers
   std::vector<std::string> warnings, notes;
 };
 

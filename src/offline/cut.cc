@@ -199,7 +199,8 @@ class Cutter {
     }
   }
 
-  /// Those that were asked for, then the model's; one that the cut left without readers goes.
+  /// The inputs: first those that were asked for, then the model's; an input that the cut left without
+  /// readers is removed.
   std::vector<ValueId> inputs_in_order(const std::vector<bool>& read) {
     auto all = ordered_;
     std::vector<std::string> missing;

@@ -24,7 +24,7 @@ struct CutGraph {
   Graph graph;
   std::vector<std::string> dropped;                       ///< inputs that the cut left without readers
   std::vector<std::string> places;                        ///< inputs that are no inputs of the model
-  std::map<std::string, ElementType, std::less<>> types;  ///< that inputs are to have
+  std::map<std::string, ElementType, std::less<>> types;  ///< wanted types of inputs
 };
 
 /// Throws FaqError, ReadError.

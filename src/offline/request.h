@@ -38,7 +38,7 @@ struct NamedNumbers {
 /// "[1,2,3],(4,5,6)" or "a[1,2,3],b(4)"
 std::vector<NamedNumbers> parse_numbers(const std::string& option, const std::string& text);
 
-/// Which axis is what: "NHWC", "N?HW", "N...C".
+/// A layout, the meaning of each axis: "NHWC", "N?HW", "N...C".
 struct LayoutRequest {
   std::string name;    ///< of an input or output; empty: all inputs
   std::string source;  ///< what the model has
@@ -47,7 +47,8 @@ struct LayoutRequest {
 /// "nhwc", "[n,h,w,c]", "nhwc->nchw", "a(nhwc->nchw),b(nc)"
 std::vector<LayoutRequest> parse_layouts(const std::string& option, const std::string& text);
 
-/// The same in capitals, without a name: "NHWC", "N...". Throws Error(bad_option), which begins with `what`.
+/// The layout in capitals, without a name: "NHWC", "N...". Throws Error(bad_option), which begins with
+/// `what`.
 std::string layout_letters(const std::string& what, std::string_view layout);
 /// With a letter for each of so many axes; nothing where it has more or fewer.
 std::optional<std::string> spread(std::string letters, std::size_t rank);

@@ -46,7 +46,7 @@ Graph scores_epilogue(const TensorType& scores, double scale, const TensorType* 
   return body;
 }
 
-/// Of a layer of the file, in lower case.
+/// Type of a layer of the file, in lower case.
 std::string type_of(const Graph& graph, SourceId s) {
   auto type = s.index < graph.sources.size() ? graph.sources[s.index].type : "";
   for (auto& c : type) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));

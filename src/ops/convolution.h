@@ -78,8 +78,8 @@ struct ConvolutionBackpropData : Window {
   NodeWork work(const WorkContext& c) const { return {.multiply_adds = c.in(0) * c.in(1) / c.axis(1, 0)}; }
 };
 
-/// Which input of a convolution, transposed convolution or MatMul is the zero point of its input (operand 0)
-/// or weights (1).
+/// The input of a convolution, transposed convolution or MatMul that is the zero point of its input (operand
+/// 0) or weights (1).
 inline std::size_t zero_point_input(const Op& op, std::size_t operand) {
   return operand + (op.is<ConvolutionBackpropData>() ? 4 : 3);
 }
@@ -116,10 +116,10 @@ struct ResolvedWindow {
 /// `spatial`: the input's spatial dims, `kernel`: the kernel's. Pads of same_* on unknown sizes are left 0.
 ResolvedWindow resolve(const Window& window, std::span<const Dim> spatial,
                        std::span<const std::int64_t> kernel);
-/// The same for a transposed convolution; `output` are the spatial sizes that input 3 asks for, or empty.
-/// Then same_* take their pads from them: the total is stride * (in - 1) + extent + output_padding - out, of
-/// which same_upper puts the smaller half at the end, same_lower at the beginning. Without them same_* have
-/// no pads.
+/// Resolves the window of a transposed convolution; `output` are the spatial sizes that input 3 gives, or
+/// empty. With them same_* take their pads from them: the total is stride * (in - 1) + extent +
+/// output_padding - out, of which same_upper puts the smaller half at the end, same_lower at the beginning.
+/// Without them same_* have no pads.
 ResolvedWindow resolve_transposed(const ConvolutionBackpropData& op, std::span<const Dim> spatial,
                                   std::span<const std::int64_t> kernel, std::span<const Dim> output);
 

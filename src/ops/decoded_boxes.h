@@ -39,8 +39,8 @@ inline float overlap(const Corners& a, const Corners& b, float extent) {
   return w * h / (area(a) + area(b) - w * h);
 }
 
-/// Of the `first` best ones those that no better one covers by more than the threshold, `most` at most. A
-/// score that is no number is the least.
+/// Among the `first` best boxes those that no better one overlaps by more than the threshold, `most` at most.
+/// NaN counts as the lowest score.
 inline std::vector<Scored> best_of(std::vector<Scored> all, std::int64_t first, std::int64_t most,
                                    float threshold, float extent) {
   for (auto& s : all)

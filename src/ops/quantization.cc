@@ -49,7 +49,7 @@ void check_parameters(const InferContext& c, std::int64_t axis, std::int64_t blo
             to_string(blocks), block_size);
 }
 
-/// Which element of scale and zero point belongs to an element of x.
+/// Finds the element of scale and zero point for an element of x.
 class ParameterIndex {
  public:
   ParameterIndex(const EvalContext& c, std::int64_t axis, std::int64_t block_size)

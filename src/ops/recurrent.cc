@@ -8,7 +8,7 @@
 namespace lamina {
 namespace {
 
-/// Which input of an operator is what; -1: has none.
+/// Positions of an operator's inputs; -1: it has no such input.
 struct Inputs {
   int lengths, w, r, b, p;
   int states;  ///< inputs 1 .. states

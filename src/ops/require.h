@@ -41,7 +41,7 @@ std::optional<std::int64_t> known_int(const InferContext& c, std::size_t i, std:
 // Axes. For one: normalize_axis (graph/shape.h).
 /// Distinct axes within the rank, in the order given.
 std::vector<std::size_t> distinct_axes(const Ints& axes, std::size_t rank, std::string_view what = "axis");
-/// The same as flags, one per dimension.
+/// The axes as flags, one per dimension.
 std::vector<bool> axis_flags(const Ints& axes, std::size_t rank);
 /// Shape after a reduction over the flagged axes.
 Shape reduced_shape(const Shape& shape, const std::vector<bool>& axes, bool keep_dims);

@@ -11,11 +11,11 @@ namespace lamina {
 struct ResizeScale {
   std::int64_t above = 1, below = 1;
 
-  /// Of sizes.
+  /// The scale between two sizes.
   static ResizeScale of_sizes(std::int64_t in, std::int64_t out) { return {out, in}; }
-  /// Of a given number, positive and finite. Files have numbers of 24 bits where quotients are meant: it is
-  /// out / in where that rounds to the number, else the fraction with the smallest terms that does, so that
-  /// 0.3 is 3/10 and not 0.300000012.
+  /// The scale of a given number, positive and finite. Files have numbers of 24 bits where quotients are
+  /// meant: the scale is out / in if that rounds to the number, else the fraction with the smallest terms
+  /// that does, so that 0.3 is 3/10 and not 0.300000012.
   static ResizeScale of_number(float scale, std::int64_t in, std::int64_t out);
 
   double value() const { return static_cast<double>(above) / static_cast<double>(below); }

@@ -253,8 +253,8 @@ LAMINA_COMPARISON(GreaterEqual, 1, anything, Trait::none, "a >= b", a >= b)
 #undef LAMINA_BINARY
 #undef LAMINA_COMPARISON
 
-// Of those that shapes are computed with: what they make of sizes (graph/shape_value.h). Bounds are those of
-// sizes: of what may be negative they would say too much.
+// The functions below compute with sizes (graph/shape_value.h). Bounds are those of sizes: for numbers that
+// may be negative they would be wrong.
 inline Dim of_sizes(Add, const Dim& a, const Dim& b) {
   const auto sum = a + b;
   return sum.known() || sum.low() >= 0 ? sum : any_value();

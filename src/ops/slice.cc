@@ -71,7 +71,7 @@ Shape taken(const InferContext& c, std::size_t first) {
   return out;
 }
 
-/// The same when all is known: axis i has count[i] elements from first[i] on, step[i] apart.
+/// A slice with all bounds known: axis i has count[i] elements from first[i] on, step[i] apart.
 struct Taken {
   Ints first, count, step;
 };
@@ -234,7 +234,7 @@ void StridedSlice::evaluate(EvalContext& c) const {
   copy_slice(c, first, count, step);
 }
 
-/// The same with a bound for every axis.
+/// A StridedSlice is a slice with a bound for every axis.
 Verdict StridedSlice::permute(PermuteContext& c) const {
   auto begin = c.node().ints(1), end = c.node().ints(2);
   auto strides = c.node().has(3) ? c.node().ints(3) : Ints();

@@ -16,8 +16,8 @@ struct SliceRange {
 /// is not 0.
 SliceRange slice_range(std::int64_t size, std::int64_t start, std::int64_t stop, std::int64_t step);
 
-/// The same when some are unknown: the count as a dimension, with its name where nothing is cut off.
-/// A bound left out is null: from or to the end.
+/// Size of a slice when some numbers are unknown: the count as a dimension, with its name if nothing is cut
+/// off. A bound that is null is left out: from or to the end.
 Dim sliced(const Dim& size, const Dim* start, const Dim* stop, std::optional<std::int64_t> step);
 
 /// Stand for bounds left out, by the sign of the step.

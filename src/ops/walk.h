@@ -22,7 +22,7 @@ Ints broadcast_strides(const Dims& from, const Dims& to);
 
 /// Where each position of `dims` lies, in row-major order, when its axes have these strides.
 Ints offsets_of(const Dims& dims, const Ints& strides);
-/// Of the positions along the selected axes (the others at 0) in a dense tensor.
+/// Offsets of the positions along the selected axes (the others at 0) in a dense tensor.
 Ints offsets_along(const Dims& shape, const std::vector<bool>& selected);
 /// For every position of `to` the one in `from` that broadcasts to it.
 inline Ints broadcast_offsets(const Dims& from, const Dims& to) {

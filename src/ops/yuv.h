@@ -15,8 +15,8 @@ inline constexpr std::array enum_names<ColourOrder> = {std::string_view("rgb"), 
 /// plane [N, H*3/2, W, 1]; or Y [N, H, W, 1] and (nv12) UV [N, H/2, W/2, 2] or (i420) U and V [N, H/2, W/2,
 /// 1]. u8 or floats.
 struct YuvToRgb {
-  static constexpr OpInfo info{
-      "YuvToRgb", 1, 3, 1, Trait::none, "Images in NV12 or I420 to colours", 0, OpFamily::pooling};
+  static constexpr OpInfo info{"YuvToRgb",       1, 3, 1, Trait::none, "Images in NV12 or I420 to colours", 0,
+                               OpFamily::pooling};
   YuvFormat format = YuvFormat::nv12;
   ColourOrder order = ColourOrder::rgb;
   template <class V>

@@ -103,7 +103,7 @@ class Assignment::Problem {
     return problem_.add(std::move(costs));
   }
 
-  /// Those that offers of the node have there.
+  /// The layouts that offers of the node have at that slot.
   State offered(NodeId id, Layouts side, std::size_t slot) const {
     State state = 0;
     if (const auto it = answers_.find(id); it != answers_.end())

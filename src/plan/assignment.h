@@ -9,11 +9,11 @@ namespace lamina {
 
 class Assignment {
  public:
-  /// All that is given outlives the assignment. `answers` of each node have an offer.
+  /// All arguments must outlive the assignment. `answers` of each node have an offer.
   Assignment(const Graph& graph, const std::vector<NodeId>& nodes, const std::map<NodeId, Answers>& answers,
              const Machine& machine);
 
-  /// Which of the node's offers is taken.
+  /// Index of the node's chosen offer.
   std::size_t chosen(NodeId node) const { return chosen_.at(node); }
   /// What the offer costs among the other choices, reorders that it alone would need included.
   Cost cost(NodeId node, const Offer& offer) const;

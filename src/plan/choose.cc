@@ -35,7 +35,8 @@ Answers ask_sparing(const NodeView& view) {
   return ask_kernels(view);
 }
 
-/// Of nodes that have no answers yet. In parallel: oneDNN takes its time to find an implementation.
+/// Asks the kernels about nodes that have no answers yet, in parallel: oneDNN takes its time to find an
+/// implementation.
 void ask(const Graph& graph, const std::vector<NodeId>& nodes, const PlanOptions& options,
          AllAnswers& answers) {
   std::vector<NodeId> open;

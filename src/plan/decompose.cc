@@ -10,8 +10,8 @@
 namespace lamina {
 namespace {
 
-/// Of a tensor between parts, what is beyond the last cache is not only far but in memory when it is read,
-/// which costs something besides.
+/// Cost of a tensor between parts: if it is larger than the last cache, it is read from memory, which costs
+/// more than a far cache.
 Cost cost_between(const Machine& machine, const TensorType& type) {
   const double bytes = static_cast<double>(element_count(type.shape.sizes()) * bits_of(type.element)) / 8;
   return far_cost(machine, bytes) + cost_of(machine, Family::memory, 0, beyond_caches(machine, bytes), 0);

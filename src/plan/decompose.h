@@ -1,13 +1,13 @@
 #pragma once
-/// Nodes that are decomposed where that costs less: into what they stand for, or behind a stage of their
-/// epilogue (ops/decompose.h).
+/// Decomposes nodes where that costs less: into the operators that they were fused from, or after a stage of
+/// their epilogue (ops/decompose.h).
 #include "kernels/kernel.h"
 
 namespace lamina {
 
-/// Adds what several nodes in the place of this one cost, as offers. Those for the parts of a node that
-/// stands for several, and for an epilogue whose later stages read what lies in another layout, are new and
-/// have no `make`; to kernels' offers that take the first stages only the cost of the later ones is added.
+/// Adds offers for several nodes instead of this one, with their costs. Offers for the parts of a fused node,
+/// and for an epilogue whose later stages read a tensor in another layout, are new and have no `make`;
+/// kernels' offers that take the first stages only get the cost of the remaining ones added.
 void add_decomposed_offers(const NodeView& v, std::vector<Offer>& offers);
 
 /// Whoever picks the offer decomposes the node.

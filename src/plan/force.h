@@ -1,5 +1,5 @@
 #pragma once
-/// Kernels that the user wants, whatever is estimated.
+/// Kernel overrides: kernels that the user selects, whatever the estimates say.
 #include <map>
 #include <string>
 #include <vector>
@@ -8,9 +8,9 @@
 
 namespace lamina {
 
-/// Wishes "WHAT=LABEL". WHAT is a layer's name or a kind of operator ("Convolution" or short "conv"; a name
-/// goes before a kind), LABEL an offer's label or its first words ("native_1x1" for native_1x1_avx2_f32). The
-/// last wish that fits a node counts.
+/// Overrides ("wishes") "WHAT=LABEL". WHAT is a layer's name or a kind of operator ("Convolution" or short
+/// "conv"; a name takes precedence), LABEL an offer's label or its first words ("native_1x1" for
+/// native_1x1_avx2_f32). The last override that fits a node counts.
 class Force {
  public:
   /// Wishes for what the graph does not have are left out (check_wishes).

@@ -61,7 +61,8 @@ void Pbqp::eliminate_one(std::size_t v) {
   eliminated(v);
 }
 
-/// The same for each pair of alternatives of two neighbours: an edge between them.
+/// Eliminates a variable with two neighbours: its best costs, for each pair of their alternatives, become an
+/// edge between them.
 void Pbqp::eliminate_two(std::size_t v) {
   const Edge e = edges_[edges_of_[v][0]], f = edges_[edges_of_[v][1]];
   const auto n = other(e, v), m = other(f, v);

@@ -1,5 +1,6 @@
 #pragma once
-/// Which nodes of a graph can be planned now, and what waits until shapes are known.
+/// Splits a graph into the nodes that can be planned now, and a deferred subgraph whose shapes are not known
+/// yet.
 #include <vector>
 
 #include "graph/graph.h"
@@ -8,7 +9,7 @@ namespace lamina {
 
 struct Segment {
   std::vector<NodeId> planned;  ///< in order; all inputs have static shapes
-  std::vector<NodeId> dynamic;  ///< those of `planned` whose output shapes are found by running them
+  std::vector<NodeId> dynamic;  ///< nodes of `planned` whose output shapes are found by running them
   std::vector<NodeId> waiting;  ///< the rest, in order
   std::vector<ValueId> wanted;  ///< values on which shapes of waiting nodes depend
 };

@@ -15,7 +15,7 @@ void add_move(Plan& plan, PlanStep::Kind kind, const std::string& name, std::uin
 class Tensors {
  public:
   Tensors(Plan& plan, WeightStore& weights, const Machine& machine);
-  /// Those of the graph's inputs that something reads.
+  /// Adds the graph's inputs that a node reads.
   void add_inputs();
   /// What the kernels write; what lies inside another tensor is put there.
   void add_outputs(const std::vector<Picked>& picked, const Subviews& subviews);

@@ -22,8 +22,8 @@ struct Packing {
 class KeptPackings {
  public:
   virtual ~KeptPackings() = default;
-  /// Of a constant of the same content under that key; nothing when it has to be made. Throws Error(bad_file)
-  /// when it can neither be had nor made, because the source has no data.
+  /// A packing of a constant with the same content under that key; nothing when it has to be made. Throws
+  /// Error(bad_file) when it can neither be found nor made, because the source has no data.
   virtual std::optional<Packing> find(const Tensor& source, const std::string& key) const = 0;
 };
 
@@ -35,7 +35,7 @@ class ModelWeights final : public WeightStore {
   /// What was denormal in the constants whose packings are in use.
   Denormals denormals() const;
   std::size_t bytes() const;
-  /// Those in use whose constants are still known.
+  /// The packings in use whose constants are still known.
   std::vector<Packing> packings() const;
   /// Seconds during which something was being packed.
   double packing_seconds() const;

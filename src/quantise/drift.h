@@ -7,7 +7,7 @@
 
 namespace lamina {
 
-/// Of all elements of all samples together.
+/// Drift over all elements of all samples together.
 class Drift {
  public:
   /// Elements where either is not finite, or all of another shape, are counted apart: `not_comparable`.

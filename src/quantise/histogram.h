@@ -29,7 +29,7 @@ class Histogram {
     double centre;
     std::uint64_t count;
   };
-  /// Those that hold any, in rising order, without zeros.
+  /// The bins that are not empty, in rising order, without zeros.
   std::vector<Bin> bins() const;
   /// The number below which this part of all lies, from 0 to 1, interpolated in its bin.
   double quantile(double part) const;

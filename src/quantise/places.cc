@@ -12,7 +12,7 @@ namespace {
 
 bool is_f32(const Graph& g, ValueId v) { return v.valid() && g.type(v).element == ElementType::f32; }
 
-/// Which inputs of a node hold elements that it hands on as they are; none: it is not such a node.
+/// The inputs of a node whose elements it passes on unchanged; none if it computes.
 std::vector<std::size_t> carried_inputs(const Graph& g, NodeId id) {
   const auto& node = g.node(id);
   if (!keeps_levels(g, node)) return {};

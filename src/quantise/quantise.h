@@ -26,7 +26,7 @@ struct QuantisedModel {
   Calibration calibration = Calibration::min_max;
   std::size_t equalised = 0;                    ///< pairs of layers
   std::size_t normalised = 0;                   ///< batch normalisations that became part of a layer
-  std::size_t values = 0;                       ///< that are quantised
+  std::size_t values = 0;                       ///< number of quantised values
   std::size_t evaluations = 0;                  ///< of quantised models, to decide
   std::vector<std::string> others_in_f32 = {};  ///< what is no layer: "name (operator): reason"
 };

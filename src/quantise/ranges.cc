@@ -61,8 +61,8 @@ double outside(const std::vector<Histogram::Bin>& bins, const Range& range) {
   return count;
 }
 
-/// Both ends at once. Ranges that leave out more than a hundredth of the numbers are not tried: with few
-/// levels in them, any distribution looks well told.
+/// Searches both ends of the range together. Ranges that leave out more than a hundredth of the numbers are
+/// not tried: with few levels in them, any distribution seems to fit well.
 Range entropy_range(const Histogram& h, const Range& whole, bool symmetric) {
   constexpr int kSteps = 96;
   constexpr double kMostOutside = 0.01;

@@ -106,7 +106,7 @@ Tensor corrected_bias(const Graph& g, const Layer& layer, const QuantisedWeights
   return Tensor::of(bias->shape(), numbers);
 }
 
-/// So large that the bias fits 32 bits in units of the products.
+/// Smallest scales with which the bias fits 32 bits in units of the products.
 std::vector<double> least_scales(const Graph& g, const Layer& layer, const Quantiser& input) {
   const auto& node = g.node(layer.node);
   const auto* bias = bias_by_channel(g, layer.node);

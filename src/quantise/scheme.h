@@ -21,11 +21,11 @@ struct SchemeOptions {
 /// What was seen of the f32 model's values.
 struct Statistics {
   std::map<ValueId, Histogram> histograms;
-  /// Of what layers read, along the axis of their input channels.
+  /// Means of the values that layers read, along the axis of their input channels.
   std::map<std::pair<ValueId, std::size_t>, std::vector<double>> channel_means;
 };
 
-/// Of all values that a scheme for these layers, or for some of them, may ask for.
+/// Collects statistics of all values that a scheme for these layers, or for some of them, may need.
 Statistics collect_statistics(const Model& model, const Graph& graph, const std::vector<Layer>& layers,
                               const SchemeOptions& options, const Samples& samples, const Running& running);
 

@@ -67,15 +67,15 @@ class Driver {
   /// Applies the rules that run in a set, bodies of control flow first. Returns the number of rewrites. Stops
   /// at stop_after rewrites, counted over all runs of this driver. Throws EndlessRule.
   std::size_t run(Graph& graph, RuleSet set);
-  /// Of the graph that is run next, whose bodies that set leaves alone: what conditions ask
-  /// Match::why_kept(). What takes the place of such a value is kept, too.
+  /// Sets the values of the next graph whose bodies the rules leave alone: conditions ask Match::why_kept().
+  /// A value that replaces one of them is kept, too.
   void keep(KeptValues values) { kept_ = std::move(values); }
 
  private:
   struct Work;
   [[noreturn]] static void give_up(const Work& work);
   std::size_t run_graph(Graph& graph, RuleSet set);
-  /// Those that may fire: all, those that do not wait for others, those that do.
+  /// The rules that may fire: all, those that do not wait for others, those that do.
   enum class Turn : std::uint8_t { all, of_others, of_patient };
   void work_off(Graph& graph, Work& work, Turn turn);
   bool try_rules(Graph& graph, NodeId id, Work& work, Turn turn);

@@ -22,7 +22,7 @@ struct LedgerEntry {
   std::string rule;
   std::string node;                  ///< its label at that time
   std::vector<std::string> sources;  ///< layers of the file that the node stood for
-  std::vector<SourceId> ids;         ///< the same: several layers may have one name
+  std::vector<SourceId> ids;         ///< ids of these layers, since several may have one name
   std::string text;                  ///< what it became, or why not, or why it is gone
   std::size_t order = 0;             ///< entries of all kinds are numbered in the order in which they came
   bool former = false;               ///< refused to a node that is gone
@@ -68,8 +68,8 @@ class Ledger {
   /// All entries for a layer of the file or a node, in order.
   std::vector<LedgerEntry> about(std::string_view name) const;
   std::vector<LedgerEntry> of_rule(std::string_view rule) const;
-  /// Of nodes that are gone, once for each layer of the file that they stood for: the last refusals, where
-  /// the rule has said nothing about the layer since.
+  /// Refusals at nodes that no longer exist, once for each layer of the file that they computed: the last
+  /// refusals, if the rule has recorded nothing about the layer since.
   std::vector<LedgerEntry> former_refusals() const;
   /// The last refusal of what stood for a layer of the file and is gone.
   std::optional<LedgerEntry> former_refusal(std::string_view rule, SourceId layer) const;

@@ -9,7 +9,7 @@ namespace lamina {
 struct SeenRewrite {
   const Rule& rule;
   const Rewrite& rewrite;
-  const Graph& graph;      ///< that it changes: the model's, or a body in it
+  const Graph& graph;      ///< graph that the rewrite changes: the model's, or a body in it
   const Graph& outermost;  ///< the model's
   const NodePath& where;   ///< the way from there to `graph`, empty where they are the same
   std::size_t number;      ///< it is the ledger's firing of that number, counted from 0

@@ -165,7 +165,7 @@ class Matcher {
   bool tried_all() const { return turns_ <= kMostTurns; }
 
  private:
-  /// The other order is another one, and not one too many.
+  /// True if the other order of the inputs is a different one, and the limit of orders is not reached.
   bool turns(const Word& word, const Node& n) {
     return word.any_order && n.inputs[0] != n.inputs[1] && ++turns_ <= kMostTurns;
   }

@@ -135,7 +135,7 @@ class Match {
   std::function<bool(NodeId)> exempt;
   const KeptValues* kept = nullptr;
   FoldBudget* folding = nullptr;     ///< what evaluating constants may still cost; null: anything
-  const Machine* machine = nullptr;  ///< that the rewriting is for; null: any
+  const Machine* machine = nullptr;  ///< machine that the rewriting is for; null: any
   bool bf16 = false;                 ///< products are going to be bf16
   bool integers = false;             ///< RewriteOptions::integers
   bool for_file = false;             ///< RewriteOptions::for_file

@@ -46,7 +46,7 @@ bool is_f32_only(const Op& op) {
   return custom && !custom->declared().has(LAMINA_ALLOWS_BF16);
 }
 
-/// It has an operator of a library that does not allow bf16: what that reads and gives stays f32.
+/// True if the node has an operator of a library that does not allow bf16: its inputs and outputs stay f32.
 bool keeps_f32(const Node& n) {
   if (is_f32_only(n.op)) return true;
   const Graph* body = epilogue(n);

@@ -1,7 +1,8 @@
 #pragma once
-/// Which nodes and values of a graph with known shapes may be bf16 (rule set `precision`). Products
-/// (convolutions, matrix products) multiply bf16 numbers and give f32 sums; what lies between them is stored
-/// as bf16 where all that make and read it can do with that, and computed in f32. All else stays f32.
+/// Decides which nodes and values of a graph with known shapes may be bf16 (rule set `precision`). Products
+/// (convolutions, matrix products) multiply bf16 numbers and give f32 sums; values between them are stored as
+/// bf16 if all nodes that write and read them can handle that, and computed in f32. All other values stay
+/// f32.
 #include <functional>
 
 #include "base/machine.h"

@@ -50,7 +50,7 @@ std::vector<Carried> carried_by(const Loop* loop) {
 
 enum class About { flow, sizes };
 
-/// Of a graph, or of a body.
+/// Decisions of a graph, or of a body.
 class Decisions {
  public:
   Decisions(const Graph& g, About about, std::vector<Carried> carried)

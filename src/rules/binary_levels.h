@@ -16,7 +16,7 @@ struct TwoLevels {
 
 /// The input ranges are finite numbers: then all values are of one level or the other.
 Verdict ranges_are_finite(const Match& m, const TwoLevels& words);
-/// The same, and each range is a number or one per channel of x.
+/// True if, in addition, each range is a number or one per channel of x.
 Verdict ranges_are_by_channel(const Match& m, const TwoLevels& words);
 
 /// What the FakeQuantize asks of a channel: x > threshold, perhaps the other way round.

@@ -13,7 +13,7 @@
 namespace lamina {
 namespace {
 
-/// It reads signs: nothing else of its input counts.
+/// True if the node reads only the signs of this input.
 bool reads_signs(const Graph& g, const Use& use) {
   return use.input == 0 && g.node(use.node).op.is<BinaryConvolution>();
 }
@@ -139,7 +139,7 @@ Rule levels_are_compared() {
       });
 }
 
-/// It counts bits, or multiplies integers: its sums become signs where they are.
+/// True if the node counts bits, or multiplies integers: its epilogue can turn sums into signs.
 bool makes_signs(const Graph& g, const Node& n) {
   return n.op.is<BinaryConvolution>() || (n.op.is<Convolution>() && int8::multiplies_integers(g, n));
 }

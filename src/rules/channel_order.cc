@@ -63,7 +63,7 @@ std::size_t axis_in(const Tensor& operand, std::size_t axis, std::size_t rank) {
   return axis < missing || operand.shape()[axis - missing] == 1 ? std::string::npos : axis - missing;
 }
 
-/// Its parameters are the same for all channels: scales and zero points may be by channel.
+/// True if the node's parameters are the same for all channels (scales and zero points may be by channel).
 bool has_single_parameters(const Graph& g, const Node& n) {
   return std::all_of(n.inputs.begin() + 1, n.inputs.end(), [&](ValueId v) {
     return !v.valid() || (g.type(v).shape.known() && g.type(v).shape.count().is(1));
@@ -121,7 +121,7 @@ bool takes_order(const Graph& g, const Use& use, std::size_t axis) {
   return conv && conv->groups == 1 && use.input == 0 && axis == 1 && n.bodies.empty() && weights_of(g, n);
 }
 
-/// All that reads the value ends in weights that can have the order.
+/// True if all readers of the value lead to weights that can be reordered.
 bool ends_in_weights(const Graph& g, ValueId v, std::size_t axis) {
   std::vector<std::pair<ValueId, std::size_t>> pending{{v, axis}};
   for (int steps = 0; !pending.empty(); ++steps) {

@@ -161,7 +161,7 @@ bool joins_transposes(const Graph& g, const Node& n) {
   return count > 1 && is_link(g, n);
 }
 
-/// The same Transpose on all operands goes behind the operator.
+/// Adds the rules that move the same Transpose of all operands after the operator.
 void add_operands(Rules& rules) {
   const auto x = any();
   const auto left = is<Transpose>(x).that(has_order).used_once();

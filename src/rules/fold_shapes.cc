@@ -8,7 +8,7 @@
 namespace lamina {
 namespace {
 
-/// Of the only result.
+/// The value of the node's only result.
 Found<Ints> known_value(const Match& m) {
   const Graph& g = m.graph();
   const auto v = m.root_node().outputs[0];

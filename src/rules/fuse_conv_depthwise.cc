@@ -22,7 +22,7 @@ bool has_one_group(const Graph&, const Node& n) {
   return op ? op->groups == 1 : n.op.as<BinaryConvolution>()->groups == 1;
 }
 
-/// All that the node reads but its picture is constant, what its epilogue reads included.
+/// True if all inputs of the node but its first are constant, those of its epilogue included.
 Verdict reads_constants(const Match& m, const Node& n, std::size_t from, std::size_t end,
                         const std::string& why) {
   for (std::size_t i = from; i < end; ++i)

@@ -132,7 +132,8 @@ Verdict alike(const Graph& g, NodeId first_id, NodeId conv_id) {
   return Verdict::yes();
 }
 
-/// The same Transposes, the same activations, and arithmetic of one kind with numbers by channel.
+/// True if both have the same Transposes, the same activations, and arithmetic of one kind with numbers by
+/// channel.
 Verdict stages_alike(const Match& m, const Branch& first, const Branch& b) {
   const Graph& g = m.graph();
   const auto differ = [&](const char* what) {

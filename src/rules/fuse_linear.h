@@ -12,7 +12,8 @@ struct HostAbove {
   std::size_t axis = 0;       ///< of the value: the host's output channels
 };
 std::optional<HostAbove> host_above(const Match& m, ValueId x);
-/// It takes the step: one number per output channel, and constant weights where it scales.
+/// Whether the layer above takes the step: it needs one number per output channel, and constant weights if it
+/// scales.
 Verdict takes_behind(const Match& m, const HostAbove& above, const LinearStep& step);
 /// The root is a step behind a host.
 Found<Making> fuse_behind(const Match& m);

@@ -136,7 +136,7 @@ Verdict takes_before(const Match& m, const Way& way, const LinearStep& step) {
   return step.scales() ? Verdict::yes() : takes_shift(m, way.host);
 }
 
-/// All that read the step's result, or that of the way's step, do without it.
+/// True if all readers of the step's result, or of the result of the chain before, can do without the step.
 Verdict all_take(const Match& m, const LinearStep& lowest, bool scales) {
   const Graph& g = m.graph();
   const auto y = g.node(lowest.node).outputs[0];

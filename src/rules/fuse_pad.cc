@@ -45,7 +45,7 @@ void widen(Window& w, const Pads& pads) {
   w.auto_pad = AutoPad::explicit_;
 }
 
-/// Its own pads as numbers, where the size of the picture, which is known, decides them.
+/// The window with its own pads as numbers, if the known size of the input decides them.
 Window with_own_pads(const Window& window, const Shape& picture, std::span<const std::int64_t> kernel) {
   const bool same = window.auto_pad == AutoPad::same_upper || window.auto_pad == AutoPad::same_lower;
   if (!same || !picture.known() || picture.rank() != kernel.size() + 2) return window;

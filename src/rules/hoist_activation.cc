@@ -24,7 +24,7 @@ bool others_are_numbers(const Graph& g, const Node& n, std::size_t running) {
 }
 
 /// Each element depends on the one in its place alone, wherever that is.
-bool works_anywhere(const Graph& g, const Node& n, std::size_t running) {
+bool computes_elementwise(const Graph& g, const Node& n, std::size_t running) {
   const bool simple = n.op.has(Trait::unary_elementwise) || n.op.has(Trait::binary_elementwise) ||
                       n.op.is<PRelu>() || n.op.is<FakeQuantize>();
   return simple && n.bodies.empty() && n.outputs.size() == 1 && others_are_numbers(g, n, running) &&
@@ -38,7 +38,7 @@ bool comes_from_host(const Graph& g, const Node& movement) {
   for (auto id = g.producer(movement.inputs[0]); id.valid() && --left >= 0;
        id = g.producer(g.node(id).inputs[0])) {
     if (is_host(g.node(id))) return true;
-    if (!moves_elements(g.node(id)) && !works_anywhere(g, g.node(id), 0)) return false;
+    if (!moves_elements(g.node(id)) && !computes_elementwise(g, g.node(id), 0)) return false;
   }
   return false;
 }
@@ -78,7 +78,7 @@ bool joins_hosts(const Graph& g, const Node& n) {
            while (v.valid() && g.readers(v) == 1 && g.producer(v).valid() && --left >= 0) {
              const Node& p = g.node(g.producer(v));
              if (is_host(p)) return true;
-             if (!works_anywhere(g, p, 0)) return false;
+             if (!computes_elementwise(g, p, 0)) return false;
              v = p.inputs[0];
            }
            return false;
@@ -87,8 +87,8 @@ bool joins_hosts(const Graph& g, const Node& n) {
 
 void add_over_concat(Rules& rules) {
   const auto concat = node("Concat", joins_hosts, {}).used_once();
-  const auto activation =
-      node("activation", [](const Graph& g, const Node& n) { return works_anywhere(g, n, 0); }, {concat});
+  const auto activation = node(
+      "activation", [](const Graph& g, const Node& n) { return computes_elementwise(g, n, 0); }, {concat});
   rules.push_back(
       rule("hoist-activation-over-concat",
            "Hoists an activation above a Concat of convolutions or matrix products, to each of them",
@@ -117,11 +117,11 @@ void add_hoist_activation(Rules& rules) {
       node("Reshape or Transpose", [](const Graph&, const Node& n) { return moves_elements(n); }, {any()})
           .that(comes_from_host)
           .used_once();
-  const auto activation =
-      node("activation", [](const Graph& g, const Node& n) { return works_anywhere(g, n, 0); }, {movement});
+  const auto activation = node(
+      "activation", [](const Graph& g, const Node& n) { return computes_elementwise(g, n, 0); }, {movement});
   const auto turned = node("arithmetic",
                            [](const Graph& g, const Node& n) {
-                             return n.op.has(Trait::binary_elementwise) && works_anywhere(g, n, 1);
+                             return n.op.has(Trait::binary_elementwise) && computes_elementwise(g, n, 1);
                            },
                            {constant_only(), movement});
   rules.push_back(rule("hoist-activation",

@@ -55,7 +55,7 @@ Found<Above> above(const Match& m, const Pattern& transpose) {
     return std::nullopt;
   const auto &from = m.type(transpose).shape, &to = g.type(n.outputs[0]).shape;
   if (!to.ranked() || !from.same(to)) return Verdict::no("it changes the shape {}", to_string(from));
-  // Its own Transpose would be hoisted over then, which would not end.
+  // The node's own Transpose would be hoisted over then, without end.
   for (const auto v : n.inputs)
     if (!(v == m.value(transpose)) && comes_from_convolution(g, v, budget))
       return Verdict::no("{} is made by a convolution in another order", m.label(v));

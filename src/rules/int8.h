@@ -24,7 +24,7 @@ bool has_one_step(const Graph& graph, const Node& node);
 bool known_from(std::size_t axis, const Shape& shape);
 /// Integers of 8 bits times that scale are no infinities.
 bool numbers_are_finite(double scale);
-/// The same, or with one number added behind.
+/// levels_of(), or levels with one number added afterwards.
 Found<Levels> shifted_levels_of(const Match& m, ValueId v);
 /// Why numbers that a Dequantize or FakeQuantize has made are none here; no refusal where none has.
 Verdict no_levels_near(const Match& m, ValueId v);

@@ -129,8 +129,8 @@ void pass_channels(Rewrite& r, const Pattern& numbers, std::size_t axis) {
 
 bool rounds(const Graph& g, const Node& n) { return n.op.is<Quantize>() && int8::has_one_step(g, n); }
 
-/// All that it joins or moves is computed, and nobody else reads that: then it can be rounded where it is
-/// made.
+/// True if all values that the node joins or moves are computed, and no other node reads them: then they can
+/// be rounded where they are computed.
 Verdict can_be_rounded(const Match& m, const Pattern& moved) {
   const Graph& g = m.graph();
   const Node& n = m.node(moved);

@@ -24,12 +24,12 @@ struct Factors {
                    ///< of these are halves
   Tensor zero_points;
   std::vector<double> scale{1};
-  std::vector<NodeId> nodes;  ///< that made floats of them
+  std::vector<NodeId> nodes;  ///< nodes that converted them to floats
 };
 
 /// Nothing where the input is no integers; a reason where there are some that cannot be multiplied.
 Found<Source> source_of(const Match& m, const Node& product);
-/// The same of the weights, constant or computed.
+/// The factors of the weights, constant or computed.
 Found<Factors> factors_of(const Match& m, const Node& product);
 
 /// A border of zeros, or one that depends on sizes.

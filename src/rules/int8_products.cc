@@ -56,7 +56,7 @@ bool one_sum_by_output(const Graph& g, const Node& n) {
   return !n.op.is<MatMul>() || (w.ranked() && w.rank() < 3);
 }
 
-/// So many products of integers of 8 and 9 bits stay below 2^31.
+/// Number of products of 8-bit and 9-bit integers whose sum stays below 2^31.
 constexpr double kMostProducts = 33025;
 
 Verdict sums_fit(const Graph& g, const Node& product) {

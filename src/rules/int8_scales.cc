@@ -40,7 +40,7 @@ std::optional<std::size_t> running_input(const Match& m, const Node& n) {
     if (t && t->element_type() == ElementType::f32 && all_finite(*t)) return i;
   }
   if (!n.op.is<Add>()) return std::nullopt;
-  // Of two sums the one of a product is followed.
+  // If both operands are sums, that of a product is followed.
   for (std::size_t i = 0; i < 2; ++i)
     if (int8::levels_of(m, n.inputs[1 - i]) && g.readers(n.inputs[i]) == 1) return i;
   return std::nullopt;
@@ -200,7 +200,7 @@ ValueId raised(Rewrite& r, const Scaled& found) {
   return y;
 }
 
-/// Both together are no larger than one of them.
+/// True if both together are no larger than one of them.
 bool one_covers(const Dims& a, const Dims& b) {
   const auto both = broadcast(Shape::of(a), Shape::of(b));
   const auto count = both ? element_count(both->sizes()) : 0;

@@ -21,7 +21,7 @@ std::optional<Kind> kind_of(const Op& op, bool constant_first) {
   return std::nullopt;
 }
 
-/// Both with the dimensions that they have together.
+/// Gives both numbers the dimensions that they have together.
 void spread(Numbers& a, Numbers& b) {
   if (a.dims == b.dims) return;
   const auto both = broadcast(Shape::of(a.dims), Shape::of(b.dims));

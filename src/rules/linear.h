@@ -28,7 +28,7 @@ std::optional<LinearStep> linear_step(const Graph& graph, NodeId node);
 /// Nothing where a graph's input, a constant or something else gives the value.
 std::optional<LinearStep> step_that_gives(const Graph& graph, ValueId value);
 
-/// Its constant is finite, divides by no 0 and does not make x larger.
+/// True if the step's constant is finite, does not divide by 0 and does not make x larger.
 Verdict is_usable(const Match& m, const LinearStep& step);
 
 /// The steps from `lowest` up that `joins` takes, each of them read by the next one only. Nodes that are to
@@ -49,7 +49,7 @@ Numbers operator/(const Numbers& a, const Numbers& b);
 /// One for each channel of numbers that are one, or one for each channel.
 std::vector<double> per_channel(const Numbers& numbers, std::size_t channels);
 
-/// Those of the step's constant. Denormal ones count as 0.
+/// The numbers of the step's constant. Denormal ones count as 0.
 Numbers numbers_of(const Graph& graph, const LinearStep& step);
 
 /// x * factor + shift, in double.

@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::size_t kMostInputs = 4096;  // of one Concat: chains of them would be copied again and again
 
-/// Both join along the same axis; their ranks are equal.
+/// True if both join along the same axis; their ranks are equal.
 bool same_axis(const Graph& g, const Node& a, const Node& b) {
   const auto one = a.op.as<Concat>()->axis, other = b.op.as<Concat>()->axis;
   if (one == other) return true;

@@ -163,7 +163,7 @@ bool equal_constants(const Graph& g, ValueId a, ValueId b) {
   return x && y && (a == b || (x->shape() == y->shape() && to_doubles(*x) == to_doubles(*y)));
 }
 
-/// The same step twice: what it gives are its own levels.
+/// The rule that merges equal steps: the results of a step are levels of its own.
 Rule merge_equal() {
   const auto inner = fake_quantize(any()), outer = fake_quantize(inner);
   return rule("merge-fakequantize", "Removes a FakeQuantize of values that have its levels already",

@@ -109,7 +109,7 @@ Found<Transposed> one_transpose(const Match& m) {
   return out;
 }
 
-/// And is no identity.
+/// True if the Transpose moves no element and is not an identity.
 bool moves_no_element(const Graph& g, const Node& n) {
   const auto order = transpose_order(g, n);
   return order && !std::is_sorted(order->begin(), order->end()) &&

@@ -35,7 +35,7 @@ OptimizeOptions settled(OptimizeOptions options) {
   return options;
 }
 
-/// Those that have rules of their own.
+/// The sets that have rules of their own.
 std::set<RuleSet> sets_of(std::span<const Rule> rules) {
   std::set<RuleSet> all;
   for (const auto& rule : rules) all.insert(rule.set);

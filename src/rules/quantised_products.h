@@ -1,5 +1,5 @@
 #pragma once
-/// Which products quantised values reach, before the set `integers` makes them products of integers.
+/// Finds the products that quantised values reach, before the set `integers` makes them products of integers.
 #include "rewrite/rule.h"
 
 namespace lamina {

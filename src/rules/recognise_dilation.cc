@@ -47,7 +47,7 @@ bool is_window_of_ones(const Ints& list) {
   return std::all_of(list.begin(), list.end(), [](auto v) { return v == 1; });
 }
 
-/// Of a window's list; an empty one means the same number everywhere.
+/// An element of a window's list; an empty list means the same number everywhere.
 std::int64_t at(const Ints& list, std::size_t i, std::int64_t usual) {
   return list.empty() ? usual : list[i];
 }
@@ -101,7 +101,7 @@ bool is_between(const Graph& g, const Node& n) {
   return n.op.is<Convolution>() || n.op.is<Transpose>() || (n.op.is<Add>() && g.constant(n.inputs[1]));
 }
 
-/// Which node is which; nothing for other orders.
+/// The roles of the nodes; nothing for other orders.
 std::optional<Blocks> order_of(const Graph& g, const std::vector<NodeId>& links, NodeId space) {
   Blocks b;
   b.space = space;

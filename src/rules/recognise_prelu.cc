@@ -24,8 +24,7 @@ void add_recognise_prelu(Rules& rules) {
                         if (!to.ranked() || to.rank() != from.shape.rank())
                           return Verdict::no("its constants may enlarge {}", m.label(x));
                         if (!all_finite(m.tensor(c)))
-                          return Verdict::no("{} is infinite or NaN: 0 times it is not 0",
-                                             m.label(c));
+                          return Verdict::no("{} is infinite or NaN: 0 times it is not 0", m.label(c));
                         // PRelu reads a slope of rank 1 along axis 1; here it lies along the last axis.
                         if (slope.shape.rank() == 1 && !slope.shape[0].is(1) && from.shape.rank() != 2)
                           return Verdict::no("{} lies along the last axis", m.label(c));

@@ -54,7 +54,7 @@ bool are_pictures(const Shapes& s) {
 
 std::int64_t at(const Shape& shape, std::size_t i) { return shape[i].size(); }
 
-/// Which orders of six axes mean what; `block` and `depth` say where these axes lie in the middle.
+/// Orders of six axes and their meaning; `block` and `depth` are the positions of these axes in the middle.
 struct Form {
   Ints order;
   DepthMode mode;

@@ -4,7 +4,7 @@
 
 namespace lamina {
 
-/// Of size 1 along each axis where all slices are alike. Elements of 8 bits and more.
+/// The tensor with size 1 along each axis whose slices are all equal. Elements have 8 bits or more.
 Tensor without_repeats(Tensor tensor);
 
 }  // namespace lamina

@@ -252,7 +252,7 @@ void add_hoist(Rules& rules) {
                       }));
 }
 
-/// So that nothing is transposed for its sizes alone.
+/// Adds the rule that avoids transposing a tensor only for its sizes.
 void add_shape_of(Rules& rules) {
   const auto x = any();
   const auto transpose = is<Transpose>(x), root = is<ShapeOf>(transpose);

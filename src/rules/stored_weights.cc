@@ -41,7 +41,7 @@ NodeId product_of(const Graph& g, ValueId v) {
     const Node& n = g.node(uses[0].node);
     if (has_weights(n)) return uses[0].input < 2 ? uses[0].node : NodeId{};
     if (uses[0].input != 0 || n.outputs.size() != 1) return {};
-    // Their constants may still have to be folded.
+    // The constants of these nodes may still have to be folded.
     if (!n.op.is<Multiply>() && !n.op.is<Subtract>() && !moves_elements(n) && !n.op.is<Convert>()) return {};
     v = n.outputs[0];
   }

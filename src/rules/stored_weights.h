@@ -11,10 +11,10 @@
 
 namespace lamina {
 
-/// Of 8 bits and less; a boolean is no number.
+/// True for integers of 8 bits and less; a boolean is not a number.
 bool is_few_bits(ElementType type);
-/// Such a constant, or one behind a FakeQuantize, made floats by this node alone. One number is not worth it
-/// but as the weights of a product, and neither is a small zero point.
+/// True if the node turns a constant of few bits, or one after a FakeQuantize, into floats. A single number
+/// is only worth it as the weights of a product, and so is a small zero point.
 bool unpacks(const Graph& graph, const Node& node);
 
 /// The product whose weights the value becomes; invalid: none.

@@ -136,8 +136,8 @@ std::string Search::why_in_full(ValueId v) const {
   return {};
 }
 
-/// Those operands of what makes the value that have positions; none where it does not compute each of them by
-/// itself.
+/// The operands, with spatial positions, of the node that makes the value; none if it does not compute each
+/// position by itself.
 std::vector<ValueId> Search::operands(ValueId v) const {
   std::vector<ValueId> out;
   const auto maker = g_.producer(v);
@@ -169,7 +169,7 @@ void Search::explore() {
   }
 }
 
-/// So are the operands of what makes the value, and theirs.
+/// Marks the value, and the operands from which it is computed, as needed in full.
 void Search::compute_in_full(ValueId v, const std::string& why) {
   std::vector<ValueId> open{v};
   while (!open.empty()) {
@@ -282,7 +282,7 @@ double Search::cost_in_full(ValueId v) const {
   return pooled ? cost_of_pooling(v) : 0;
 }
 
-/// Of making the value from every step-th position of its maker's operands, where these are counted.
+/// Gain of computing the value from every step-th position of its operands, where these are counted.
 double Search::gain_above(ValueId v) {
   const auto maker = g_.producer(v);
   if (!maker.valid() || match_.is_exempt(maker)) return kNever;

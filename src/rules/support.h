@@ -46,7 +46,7 @@ Tensor ints_tensor(const Ints& values);
 bool is_host(const Node& node);
 /// Convolution, ConvolutionBackpropData or MatMul.
 bool has_weights(const Node& node);
-/// The same elements in another shape or order: each arrives once, wherever it goes.
+/// True if the node gives the same elements in another shape or order: each element arrives once.
 bool moves_elements(const Node& node);
 
 /// Goes up from what makes a value, along first inputs, past at most so many nodes. `at` gives the answer at
@@ -73,13 +73,13 @@ std::optional<std::size_t> channel_count(const Graph& graph, const Node& host);
 /// A new node: `host` with the element-wise node `stage` behind its epilogue. Input `running` of the stage is
 /// the host's result. Constants move into the body; other operands become extra inputs of the node.
 NodeId append_stage(Rewrite& r, NodeId host, NodeId stage, std::size_t running);
-/// The same for several stages, each behind the one before it.
+/// Several stages, each after the one before it.
 struct NextStage {
   NodeId node;
   std::size_t running = 0;
 };
 NodeId append_stages(Rewrite& r, NodeId host, const std::vector<NextStage>& stages);
-/// Which input of `node` the value is.
+/// Index of the input of `node` that is the value.
 std::size_t slot_of(const Node& node, ValueId value);
 
 /// Whether a number depends on the sign of a 0 there: 1 / x and the like. Results of the model count as

@@ -18,7 +18,7 @@ NodeId transposed_by(const Graph& graph, ValueId value, const Ints& order);
 
 /// Has no epilogue, and says of itself how it looks with its axes permuted.
 bool is_permutable(const Graph& graph, const Node& node);
-/// The same, and gives one result.
+/// True if the node is such a link and has one result.
 bool is_link(const Graph& graph, const Node& node);
 
 /// As permuted() says it (graph/permute.h), also where operands of the node have fewer axes than `order`, and
@@ -27,7 +27,7 @@ PermutedNode permuted_operands(const Graph& graph, const Node& node, const Ints&
 /// The node as it is when operands that Transposes by `order` make are what these read. Other operands are
 /// constants, or move no element; else it says which is not. Those before `first` are not looked at.
 Found<Permuted> without_transposes(const Match& match, NodeId node, const Ints& order, std::size_t first);
-/// The same where other operands may be transposed back; all must have known shapes or as many axes.
+/// The permuted node if other operands may be transposed back; all must have known shapes or the same rank.
 Found<Permuted> with_transposes(const Match& match, NodeId node, const Ints& order);
 /// Adds it. `x`, if it is valid, is its input 0 then.
 NodeId add_moved(Rewrite& r, NodeId node, const Permuted& made, ValueId x, const Ints& order);

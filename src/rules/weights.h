@@ -5,23 +5,23 @@
 namespace lamina {
 
 enum class Side { outputs, inputs };
-/// Such a node with float weights that can be scaled along these channels, and no epilogue yet: constant
-/// ones, or along its outputs such as are stored in few bits.
+/// Whether the node has float weights that can be scaled along these channels, and no epilogue yet: constant
+/// weights, or along the outputs weights that are stored in few bits.
 Verdict foldable(const Match& m, NodeId host, Side side = Side::inputs);
-/// Its constant weights, each element multiplied by the factor of its output or input channel. A refusal
-/// where they are not finite, or where one is too small for its type and counted: beside the others of its
-/// input channel, and beside the new bias (by output channel; empty: nothing is known of it).
+/// The constant weights, each element multiplied by the factor of its output or input channel. A refusal if
+/// they are not finite, or if one underflows in its type and matters: compared with the others of its input
+/// channel, and with the new bias (by output channel; empty: unknown).
 Found<Tensor> scaled_weights(const Graph& graph, const Node& host, Side side,
                              const std::vector<double>& factors, const std::vector<double>& bias);
-/// Of a Convolution, or a MatMul with one matrix: what it makes of a number for each input channel, by output
-/// channel.
+/// For a Convolution, or a MatMul with one matrix: the sums over weights of a number for each input channel,
+/// by output channel.
 std::vector<double> weighted_sums(const Graph& graph, const Node& host, const std::vector<double>& numbers);
 /// The channels that constant weights are for.
 std::size_t input_channels(const Graph& graph, const Node& host);
 std::size_t output_channels(const Graph& graph, const Node& host);
-/// Its constant bias by channel, zeros where it has none.
+/// The constant bias by channel, zeros if there is none.
 std::vector<double> bias_values(const Graph& graph, const Node& host, std::size_t channels);
-/// Its bias is absent or a constant with one value per channel.
+/// Whether the bias is absent or a constant with one value per channel.
 Verdict bias_is_constant(const Graph& graph, const Node& host);
 bool all_finite(const std::vector<double>& values);
 bool all_finite(const Tensor& tensor);

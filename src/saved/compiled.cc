@@ -82,7 +82,7 @@ void check_program(const ByteReader& from, const Stateless& model) {
   if (!good) from.wrong("variables of its graph");
 }
 
-/// The same order in each run: packings are found by address.
+/// The packings in the same order in each run: in the map they are ordered by address.
 std::vector<std::pair<Hash128, const Packing*>> in_order(const std::vector<Packing>& packings,
                                                          TensorWriter& tensors) {
   std::vector<std::pair<Hash128, const Packing*>> out;

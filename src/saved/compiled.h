@@ -11,15 +11,15 @@
 
 namespace lamina {
 
-/// Of the options those that change what is made (the list is in compiled.cc); others are at their defaults.
+/// The options that change the compiled model (the list is in compiled.cc); the others are at their defaults.
 Options deciding(const Options& options);
 /// Sets them as there.
 void take_deciding(Options& to, const Options& from);
-/// The same things are made with both.
+/// True if both options lead to the same compiled model.
 bool decide_alike(const Options& a, const Options& b);
 void add_deciding(Hasher& to, const Options& options);
 
-/// Those of a file that hold. Throws Error(bad_file).
+/// The options in a file. Throws Error(bad_file).
 Options options_of(const CompiledFile& file);
 
 /// A plan, the key under which a program has it, and for how many threads it is.
@@ -35,7 +35,7 @@ struct PlanToSave {
 struct ProgramToSave {
   Options options;
   RewritingFacts facts;
-  std::vector<StepTimeAlone> times;  ///< that streams are forecast by; empty: not known
+  std::vector<StepTimeAlone> times;  ///< times for the forecast of streams; empty: not known
   const Graph* graph = nullptr;
   const std::vector<Variable>* variables = nullptr;
   const Graph* initial = nullptr;  ///< of variables; null when there is none
@@ -49,7 +49,7 @@ void write_compiled(CompiledFileWriter& file, const ProgramToSave& program,
                     const std::vector<PlanToSave>& plans, const std::vector<Packing>& packings,
                     const SavedCompiled* before = nullptr);
 
-/// The same from a file. Thread-safe.
+/// A compiled model from a file. Thread-safe.
 class SavedCompiled final : public KeptPlans, public KeptPackings {
  public:
   /// Checks all sections that it needs. Throws Error(bad_file). `constant`: gives the constant of the
@@ -73,7 +73,7 @@ class SavedCompiled final : public KeptPlans, public KeptPackings {
   const std::vector<PlanKey>& keys() const { return keys_; }
   KeptPlan plan(const PlanKey& key) const;
   std::vector<Packing> packings() const;
-  /// Of a tensor that stands for one without data.
+  /// The hash of a tensor that stands for one without data.
   std::optional<Hash128> known(const Tensor& tensor) const;
 
   std::optional<KeptPlan> find(const std::string& key, int threads) const override;

@@ -63,8 +63,8 @@ class CompiledFile {
   /// ...".
   void require_this_engine() const;
 
-  /// Its bytes, which are checked at the first call. Throws Error(bad_file): "x.lamina: damaged: section
-  /// weights 3".
+  /// The bytes of a section, which are checked at the first call. Throws Error(bad_file): "x.lamina: damaged:
+  /// section weights 3".
   std::span<const std::byte> section(std::size_t index) const;
   /// Bytes that nobody has checked yet: not to be looked at before check().
   std::span<const std::byte> unchecked(std::size_t index) const;
@@ -90,7 +90,7 @@ class CompiledFileWriter {
   std::uint32_t add(SectionKind kind, std::span<const std::byte> bytes, std::shared_ptr<const void> owner,
                     const Hash128& hash);
   std::uint32_t add(SectionKind kind, std::vector<std::byte> bytes);
-  /// Of the file.
+  /// Size of the file.
   std::uint64_t size() const;
   /// Complete or not at all, and on the disk. Throws Error(bad_file).
   void write(const std::string& path, const FileHeader& header,

@@ -19,7 +19,7 @@ struct CacheEntry {
   State state = State::good;
   std::string wrong;       ///< why it cannot be used, else empty
   std::string engine;      ///< what made it
-  AboutModel model;        ///< that it was made of
+  AboutModel model;        ///< model that it was made from
   std::string_view needs;  ///< the instruction set that it was made for
   bool magic = false;      ///< it begins as ours do
 };
@@ -27,8 +27,8 @@ struct CacheEntry {
 /// Files of a folder that are called as entries are, those used longest ago first. Throws Error(bad_file)
 /// when it cannot be read.
 std::vector<CacheEntry> cache_entries(const std::string& folder);
-/// The same, with every byte of theirs checked: `state` and `wrong` say what that has found. Of another
-/// version of the format only the header is.
+/// The entries with every byte checked: `state` and `wrong` have the result. Of an entry of another version
+/// only the header is checked.
 std::vector<CacheEntry> verified_entries(const std::string& folder);
 struct Pruned {
   std::vector<CacheEntry> gone;
@@ -55,7 +55,7 @@ class CacheFolder {
   void store(const CompiledFileWriter& file, const FileHeader& header);
 
  private:
-  /// It is there, and this user's; else a warning says why not.
+  /// True if the folder exists and belongs to this user; else a warning says why not.
   bool is_ours();
   std::string entry_path(const Hash128& key) const;
   void warn(const std::string& text);

@@ -53,7 +53,7 @@ std::string for_what(const Needed& needed) {
   return out;
 }
 
-/// Of the given ones that with its name, the very same one before others.
+/// The library of this name, an identical build if there is one.
 std::shared_ptr<const Extension> found(const Needed& needed, const ExtensionSet& given) {
   std::shared_ptr<const Extension> like;
   for (const auto& library : given.all()) {

@@ -13,8 +13,8 @@ void add_libraries(Hasher& to, const ExtensionSet& libraries);
 /// `graph`: errors will name its operators.
 void write_libraries(ByteWriter& to, const ExtensionSet& libraries, const Graph& graph);
 
-/// Those of the given ones that were written. Throws Error(unsupported), beginning with `path`, where one is
-/// missing or is not the same: it names the library, its version and operators.
+/// The given libraries that the file was written with. Throws Error(unsupported), beginning with `path`, if
+/// one is missing or differs: it names the library, its version and operators.
 std::shared_ptr<const ExtensionSet> read_libraries(ByteReader& from, const ExtensionSet& given,
                                                    const std::string& path);
 

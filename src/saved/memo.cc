@@ -30,7 +30,7 @@ std::vector<std::byte> bytes_of(const Record& r) {
   return to.take();
 }
 
-/// Those that are whole.
+/// Reads the records that are complete.
 std::vector<Record> read(const std::string& path) {
   std::vector<Record> out;
   try {

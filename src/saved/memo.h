@@ -18,8 +18,8 @@ class HashMemo {
   /// `path`: of the file; empty: nothing is remembered.
   explicit HashMemo(std::string path) : path_(std::move(path)) {}
 
-  /// Of a file's content, remembered or computed. Nothing when it was changed in its place since it was
-  /// opened.
+  /// Hash of a file's content, remembered or computed. Nothing when the file was changed in place since it
+  /// was opened.
   std::optional<Hash128> content_of(const MappedFile& file) const;
 
  private:

@@ -28,7 +28,7 @@ class TensorWriter {
       : file_(file), kind_(kind), known_(std::move(known)) {}
 
   void write(ByteWriter& to, const Tensor& tensor, TensorData large = TensorData::stored);
-  /// Of the content, computed once.
+  /// Hash of the content, computed once.
   Hash128 content(const Tensor& tensor);
 
  private:

@@ -32,7 +32,7 @@ std::string input_named(const std::string& option, const std::string& name, cons
 /// The values of --shape, by input in the order given.
 std::vector<std::pair<std::string, Sizes>> shape_sizes(const std::vector<std::string>& values,
                                                        const std::vector<std::string>& inputs);
-/// Of -shape, by input.
+/// The sizes that -shape gives, by input.
 std::map<std::string, Sizes> asked_sizes(const BenchmarkOptions& o, const std::vector<Port>& ports);
 
 }  // namespace lamina::tool

@@ -189,7 +189,7 @@ Options prepare(BenchmarkOptions& o, const Given& given, const Steps& steps) {
 }
 
 /// Steps 8 and 9, and how to measure. Iterations go up to a multiple of the requests.
-Course course_of(BenchmarkOptions& o, const Subject& l, const Traffic& t, const Steps& steps) {
+LoadPattern pattern_of(BenchmarkOptions& o, const Subject& l, const Traffic& t, const Steps& steps) {
   steps.step(8);
   steps.info("Model:");
   for (const auto& p : l.compiled->properties()) steps.info(fmt::format("  {}: {}", p.key, p.value));
@@ -202,7 +202,7 @@ Course course_of(BenchmarkOptions& o, const Subject& l, const Traffic& t, const 
                            o.typed("--iterations", "-niter"), o.iterations, aligned, t.requests));
     o.iterations = aligned;
   }
-  Course c;
+  LoadPattern c;
   c.until = {o.timed ? o.seconds : 0, o.counted ? static_cast<std::size_t>(o.iterations) : 1};
   c.requests = static_cast<std::size_t>(t.requests);
   c.sync = t.sync;
@@ -271,10 +271,10 @@ int run_benchmark(BenchmarkOptions& o, const Given& given) {
   if (!o.app && !o.no_warmup) warm_up(l);
   const Interruptible here;
   const auto traffic = traffic_of(o, *l.compiled);
-  const auto course = course_of(o, l, traffic, steps);
+  const auto pattern = pattern_of(o, l, traffic, steps);
   steps.step(10, limits_of(o, traffic));
   steps.info(
-      course.copies
+      pattern.copies
           ? "Benchmarking in full mode (inputs filling are included in measurement loop)."
           : "Benchmarking in inference only mode (inputs filling are not included in measurement loop).");
   if (o.app && !o.no_warmup) {
@@ -288,7 +288,7 @@ int run_benchmark(BenchmarkOptions& o, const Given& given) {
   const auto begin = std::chrono::steady_clock::now();
   {
     Progress progress("measuring " + o.common.model, o.common);
-    r.latencies = measure(l, course,
+    r.latencies = measure(l, pattern,
                           {.profile = into,
                            .counters = o.wants_counters() ? &r.counters : nullptr,
                            .traces = o.trace.empty() ? nullptr : &traces});

@@ -73,13 +73,13 @@ void warm_up(Subject& l);
 
 struct Latencies {
   std::vector<double> ms;                   ///< sorted; at least one
-  std::vector<std::vector<double>> groups;  ///< the same apart, sorted
-  double seconds = 0;                       ///< that they took together
+  std::vector<std::vector<double>> groups;  ///< latencies by group, sorted
+  double seconds = 0;                       ///< time of all of them together
   double per_second() const { return static_cast<double>(ms.size()) / seconds; }
 };
-/// Of sorted values, between the two that are next; `p`: 0 to 1.
+/// Percentile of sorted values, interpolated between neighbours; `p`: 0 to 1.
 double percentile_of(const std::vector<double>& sorted, double p);
-/// The same as benchmark_app has it: the value at ceil(n * percent / 100).
+/// Percentile as benchmark_app computes it: the value at ceil(n * percent / 100).
 double at_percent(const std::vector<double>& sorted, int percent);
 double mean_of(const std::vector<double>& values);
 
@@ -91,7 +91,7 @@ struct Until {
 };
 
 /// How to measure.
-struct Course {
+struct LoadPattern {
   Until until;
   std::size_t requests = 1;
   bool sync = true;        ///< one request, run() after run()
@@ -111,7 +111,7 @@ struct Records {
 
 /// One inference after another, or so many requests in flight, each started again when it has ended; to wait
 /// for a stream counts as theirs.
-Latencies measure(const Subject& l, const Course& course, const Records& records = {});
+Latencies measure(const Subject& l, const LoadPattern& pattern, const Records& records = {});
 
 /// The warm protocol: one line of JSON for each line read.
 int interactive(const BenchmarkOptions& o, const Options& options);

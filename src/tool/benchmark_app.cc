@@ -17,7 +17,7 @@ namespace {
 enum class Meaning {
   renamed,  ///< to `text`, with its value
   of_cpu,   ///< the same, where values may be said by device: "CPU:4,GPU:2"
-  model,    ///< its value is the model
+  model,    ///< an option whose value is the model
   flag,     ///< to `text`, which has no value
   boolean,  ///< to `text`, with true or false
   files,    ///< "name:file,file" to one --input per file
@@ -121,7 +121,7 @@ class Translation {
       else
         take_own(single);
     }
-    // Of an option that is given several times the last one holds, as gflags has it.
+    // Of an option that is given several times the last one holds, as with gflags.
     for (std::size_t i = 0; i < pieces_.size(); ++i) {
       const auto again = [&](const Piece& p) { return p.row && p.row == pieces_[i].row; };
       if (std::none_of(pieces_.begin() + static_cast<std::ptrdiff_t>(i) + 1, pieces_.end(), again))
@@ -222,7 +222,7 @@ class Translation {
     }
   }
 
-  /// Of the option at hand: behind its '=' or the next word.
+  /// The value of the current option: after its '=', or the next word.
   std::string value() {
     const auto equals = in_[at_].find('=');
     if (equals == std::string::npos && at_ + 1 == in_.size())

@@ -60,7 +60,7 @@ class Progress {
   ~Progress();
   /// What is being done now and how much of it is done, from 0 to 1. From any thread.
   void at(double fraction, std::string_view stage = {});
-  /// The same for the library, which may go on calling when the object is gone.
+  /// The progress callback for the library, which may call it after the object is destroyed.
   ProgressCallback callback() const;
 
  private:

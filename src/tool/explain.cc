@@ -58,7 +58,7 @@ void print_row(const Common& c, const Findings& all, const Fate& f) {
   const auto row = row_of(*f.nodes[0].plan, *f.nodes[0].step);
   const double time = all.time(f);
   const auto steps =
-      std::count_if(f.nodes.begin(), f.nodes.end(), [](const auto& n) { return n.chief && n.step; });
+      std::count_if(f.nodes.begin(), f.nodes.end(), [](const auto& n) { return n.representative && n.step; });
   c.say("{} {} {} {} {}{}", head,
         all.timed() ? fmt::format("{:>9.1f} {:>5.1f}%", time, 100 * all.share(time))
                     : fmt::format("{:>9.1f} {:>6}", all.estimate(f), ""),
@@ -143,7 +143,7 @@ std::vector<const Fate*> named(const Findings& all, const char* option, const st
   if (!out.empty()) return out;
   for (const auto& f : all.fates)
     for (const auto& n : f.nodes)
-      if (n.chief && n.plan->graph.label(n.node) == name) out.push_back(&f);
+      if (n.representative && n.plan->graph.label(n.node) == name) out.push_back(&f);
   if (!out.empty()) return out;
   std::vector<std::string> names;
   for (const auto& f : all.fates) names.push_back(f.name);

@@ -13,7 +13,7 @@
 
 namespace lamina::tool {
 
-/// The other layers in a layer's nodes; of very many the first ones, and how many there are more.
+/// The other layers in a layer's nodes; of very many the first ones, and the number of the others.
 std::vector<std::string> companions(const Findings& all, const Fate& f) {
   constexpr std::size_t kMost = 100;
   std::vector<std::string> out;
@@ -83,7 +83,7 @@ nlohmann::json to_json(const LedgerEntry& e) {
 
 namespace {
 
-/// Of nodes that stand for several layers: once for all of them.
+/// JSON of nodes that compute several layers, made once for all of them.
 using KnownNodes = std::map<std::pair<const Plan*, std::uint32_t>, nlohmann::json>;
 
 nlohmann::json json_of(const Findings& all, const FateNode& n) {
@@ -126,7 +126,7 @@ nlohmann::json json_of(const Findings& all, const Fate& f, KnownNodes& known) {
     auto [it, fresh] = known.try_emplace({n.plan, n.node.index});
     if (fresh) it->second = json_of(all, n);
     j["nodes"].push_back(it->second);
-    j["nodes"].back()["chief"] = n.chief;
+    j["nodes"].back()["chief"] = n.representative;
   }
   for (const auto& e : f.history) j["history"].push_back(to_json(e));
   return j;

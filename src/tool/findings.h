@@ -25,24 +25,24 @@ struct Findings {
       for (const auto& step : plan->steps) sum += step.cost;
     return sum;
   }
-  /// The same of the steps that a layer gives its name to.
+  /// Estimate of the steps that are named after a layer.
   double estimate(const Fate& f) const {
     double sum = 0;
     for (const auto& n : f.nodes)
-      if (n.chief && n.step) sum += n.step->cost;
+      if (n.representative && n.step) sum += n.step->cost;
     return sum;
   }
   /// Time of the steps that a layer gives its name to.
   double time(const Fate& f) const {
     double sum = 0;
     for (const auto& n : f.nodes)
-      if (n.chief && n.step) sum += profile.of(*n.step);
+      if (n.representative && n.step) sum += profile.of(*n.step);
     return sum;
   }
   const std::string& name(SourceId id) const { return fates[id.index].name; }
 };
 
-/// The other layers in a layer's nodes; of very many the first ones, and how many there are more.
+/// The other layers in a layer's nodes; of very many the first ones, and the number of the others.
 std::vector<std::string> companions(const Findings& all, const Fate& f);
 /// The fate in a few words.
 std::string in_short(const Findings& all, const Fate& f);

@@ -27,7 +27,7 @@ double milliseconds(Clock::time_point a, Clock::time_point b) {
 }
 
 /// One of the requests.
-struct Flight {
+struct InFlight {
   Request request;
   std::vector<Tensor> own = {};              ///< inputs, where they are copied
   std::vector<std::vector<double>> ms = {};  ///< by group
@@ -57,12 +57,13 @@ struct Flight {
 };
 
 /// When inferences may begin and whether another one shall.
-class Pace {
+class RateLimiter {
  public:
-  Pace(const Subject& l, const Course& course) : until_(course.until) {
+  RateLimiter(const Subject& l, const LoadPattern& pattern) : until_(pattern.until) {
     double frames = 0;
     for (const auto& g : l.groups) frames += static_cast<double>(g.batch);
-    if (course.most_frames > 0) between_ = frames / static_cast<double>(l.groups.size()) / course.most_frames;
+    if (pattern.most_frames > 0)
+      between_ = frames / static_cast<double>(l.groups.size()) / pattern.most_frames;
   }
   void begin() { began_ = Clock::now(); }
   bool limited() const { return between_ > 0; }
@@ -98,48 +99,48 @@ class Pace {
 /// All requests of a measurement.
 class Flights {
  public:
-  Flights(const Subject& l, const Course& course, const Records& records)
-      : l_(l), course_(course), profiled_(records.profile), traced_(records.traces), pace_(l, course) {
-    for (std::size_t i = 0; i < course.requests; ++i) {
-      flights_.push_back(std::make_unique<Flight>(Flight{l.compiled->create_request()}));
+  Flights(const Subject& l, const LoadPattern& pattern, const Records& records)
+      : l_(l), pattern_(pattern), profiled_(records.profile), traced_(records.traces), limiter_(l, pattern) {
+    for (std::size_t i = 0; i < pattern.requests; ++i) {
+      flights_.push_back(std::make_unique<InFlight>(InFlight{l.compiled->create_request()}));
       flights_.back()->ms.resize(l.groups.size());
-      flights_.back()->trace = RequestTrace(kMostTracedSteps / course.requests);
+      flights_.back()->trace = RequestTrace(kMostTracedSteps / pattern.requests);
       flights_.back()->fill(l, i, false);
-      if (course.warm && !interrupted()) flights_.back()->request.run();
-      flights_.back()->filled = !course.copies;
-      if (course.copies) flights_.back()->own.clear();
+      if (pattern.warm && !interrupted()) flights_.back()->request.run();
+      flights_.back()->filled = !pattern.copies;
+      if (pattern.copies) flights_.back()->own.clear();
     }
   }
 
   double one_by_one() {
     auto& f = *flights_[0];
-    pace_.begin();
+    limiter_.begin();
     const std::jthread watch = watcher();
     for (;;) {
-      pace_.sleep();
-      const auto n = pace_.next();
+      limiter_.sleep();
+      const auto n = limiter_.next();
       if (!n) break;
-      f.fill(l_, *n, course_.copies);
+      f.fill(l_, *n, pattern_.copies);
       f.began = Clock::now();
       if (!ran(f)) break;
       took(f, Clock::now());
     }
-    return pace_.seconds();
+    return limiter_.seconds();
   }
 
   /// Each start() has a callback, in which the next one follows; with a limit this thread starts them.
   double at_once() {
-    pace_.begin();
+    limiter_.begin();
     const std::jthread watch = watcher();
     for (auto& f : flights_)
       f->request.set_callback([this, &f = *f](std::exception_ptr error) { land(f, error); });
-    if (pace_.limited())
+    if (limiter_.limited())
       fly_limited();
     else
       for (auto& f : flights_)
         if (!start(*f)) break;
     for (auto& f : flights_) landed(*f);
-    return pace_.seconds();
+    return limiter_.seconds();
   }
 
   void collect(Latencies& out, const Records& records) {
@@ -153,7 +154,7 @@ class Flights {
         runs += f->ms[g].size();
       }
       if (records.profile) records.profile->add(f->profile);
-      if (records.counters && (runs > 0 || course_.warm)) records.counters->push_back(f->request.counters());
+      if (records.counters && (runs > 0 || pattern_.warm)) records.counters->push_back(f->request.counters());
       if (records.traces) records.traces->push_back(std::move(f->trace));
     }
     std::sort(out.ms.begin(), out.ms.end());
@@ -184,41 +185,41 @@ class Flights {
     });
   }
   /// False: it was interrupted in the midst.
-  static bool ran(Flight& f) try {
+  static bool ran(InFlight& f) try {
     f.request.run();
     return true;
   } catch (const Error& e) {
     if (e.code() != ErrorCode::canceled || !interrupted()) throw;
     return false;
   }
-  static void landed(Flight& f) try { f.request.wait(); } catch (const Error& e) {
+  static void landed(InFlight& f) try { f.request.wait(); } catch (const Error& e) {
     if (e.code() != ErrorCode::canceled || !interrupted()) throw;
   }
 
-  bool start(Flight& f) {
-    const auto n = pace_.next();
+  bool start(InFlight& f) {
+    const auto n = limiter_.next();
     if (!n) return false;
-    f.fill(l_, *n, course_.copies);
+    f.fill(l_, *n, pattern_.copies);
     f.began = Clock::now();
     f.request.start();
     return true;
   }
 
-  void took(Flight& f, Clock::time_point now) {
+  void took(InFlight& f, Clock::time_point now) {
     f.ms[f.group].push_back(milliseconds(f.began, now));
     if (profiled_) f.profile.add(f.request, 1e3 * f.ms[f.group].back());
     if (traced_) f.trace.add(f.request, f.began, now);
   }
 
-  void land(Flight& f, std::exception_ptr error) {
+  void land(InFlight& f, std::exception_ptr error) {
     const auto now = Clock::now();
     if (error) {
       if (!interrupted()) f.error = error;
-      pace_.fail();
+      limiter_.fail();
     } else {
       took(f, now);
     }
-    if (pace_.limited()) {
+    if (limiter_.limited()) {
       const std::lock_guard lock(mutex_);
       landed_.push_back(&f);
       arrived_.notify_one();
@@ -230,47 +231,47 @@ class Flights {
   void fly_limited() {
     for (auto& f : flights_) landed_.push_back(f.get());
     for (;;) {
-      pace_.sleep();
+      limiter_.sleep();
       std::unique_lock lock(mutex_);
       arrived_.wait(lock, [&] { return !landed_.empty(); });
       auto& f = *landed_.front();
       landed_.pop_front();
       lock.unlock();
-      // Its callback may not have returned yet.
-      if (!pace_.failed()) landed(f);
+      // The callback of the request may not have returned yet.
+      if (!limiter_.failed()) landed(f);
       if (!start(f)) return;
     }
   }
 
   const Subject& l_;
-  const Course& course_;
+  const LoadPattern& pattern_;
   const bool profiled_, traced_;
-  Pace pace_;
+  RateLimiter limiter_;
   std::mutex mutex_;
   std::condition_variable arrived_;
-  std::deque<Flight*> landed_;
-  std::vector<std::unique_ptr<Flight>> flights_;  // go first: their callbacks use the rest
+  std::deque<InFlight*> landed_;
+  std::vector<std::unique_ptr<InFlight>> flights_;  // go first: their callbacks use the rest
 };
 
 }  // namespace
 
-Latencies measure(const Subject& l, const Course& course, const Records& records) {
-  Flights flights(l, course, records);
+Latencies measure(const Subject& l, const LoadPattern& pattern, const Records& records) {
+  Flights flights(l, pattern, records);
   Latencies out;
-  out.seconds = course.sync ? flights.one_by_one() : flights.at_once();
+  out.seconds = pattern.sync ? flights.one_by_one() : flights.at_once();
   Latencies probe;
   flights.collect(probe, {});
   if (probe.ms.empty()) out.seconds = flights.only_one();
   flights.collect(out, records);
   // Taking the profile costs time between the runs that is not theirs.
-  if (records.profile && course.sync && course.most_frames == 0 && !course.copies)
+  if (records.profile && pattern.sync && pattern.most_frames == 0 && !pattern.copies)
     out.seconds = 1e-3 * std::accumulate(out.ms.begin(), out.ms.end(), 0.0);
   // The time that an inference may take for itself is there behind the last, too.
-  if (course.most_frames > 0) {
+  if (pattern.most_frames > 0) {
     double frames = 0;
     for (std::size_t g = 0; g < l.groups.size(); ++g)
       frames += static_cast<double>(l.groups[g].batch) * static_cast<double>(out.groups[g].size());
-    out.seconds = std::max(out.seconds, frames / course.most_frames);
+    out.seconds = std::max(out.seconds, frames / pattern.most_frames);
   }
   return out;
 }

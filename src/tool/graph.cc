@@ -3,7 +3,7 @@
 #include <filesystem>
 
 #include "api/inside.h"
-#include "api/settle.h"
+#include "api/resolve.h"
 #include "base/atomic_file.h"
 #include "base/cpu.h"
 #include "base/words.h"

@@ -14,7 +14,7 @@ namespace {
 
 using Port = std::pair<std::size_t, std::size_t>;  // node and its port: one line, whoever reads it
 
-constexpr std::size_t kMostLines = 12;  ///< that may go from column to column at one place
+constexpr std::size_t kMostLines = 12;  ///< most lines from column to column at one place
 constexpr std::size_t kMostColumns = 40;
 constexpr double kMargin = 14, kLane = 7;
 constexpr double kCut = 0.04;   ///< a line cut is as bad as columns a fifth too high or too low

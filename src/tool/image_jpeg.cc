@@ -15,8 +15,8 @@
 namespace lamina::tool {
 namespace {
 
-/// Of a picture, and of its pixels over all of them: a small file may hold thousands, and each goes over the
-/// whole picture. Encoders make about ten.
+/// Most scans of an image, and of its pixels over all scans: a small file may hold thousands, and each goes
+/// over the whole image. Encoders make about ten.
 constexpr int kMostScans = 500;
 constexpr double kMostWork = 1ULL << 34;
 constexpr long kMostMemory = 1L << 31;  ///< for all coefficients of the largest picture

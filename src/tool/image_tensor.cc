@@ -169,7 +169,7 @@ struct Bounds {
   double least, most;
 };
 
-/// Of a float with so many bits behind the point, whose exponents end at `exponent`.
+/// Bounds of a float with so many bits after the point, whose exponents end at `exponent`.
 Bounds float_bounds(int exponent, int bits) {
   const double most = std::ldexp(2 - std::ldexp(1, -bits), exponent);
   return {-most, most};
@@ -232,7 +232,7 @@ std::string values_text(const PictureOptions& o) {
   return fmt::format("{} / {}", out, fmt::join(o.scale, ","));
 }
 
-/// All that was done to a picture, in a sentence.
+/// A sentence about everything that was done to an image.
 std::string sentence(const Port& port, const std::string& path, const Image& picture, const Target& target,
                      const PictureOptions& o, const std::string& resize, std::size_t cut) {
   auto said = picture.notes;

@@ -171,7 +171,7 @@ GivenFiles files_of(const InputOptions& o, const std::vector<Port>& ports) {
   return out;
 }
 
-/// Those that the input takes: a batch of pictures, or one array.
+/// The files that the input takes: a batch of images, or one array.
 std::vector<std::string> without_spare(const std::vector<std::string>& paths, const Port& port,
                                        const Dims& dims, std::size_t axis, std::vector<std::string>& notes) {
   const bool pictures = looks_like_image(paths[0]);

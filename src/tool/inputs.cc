@@ -80,7 +80,7 @@ Tensor seeded_values(ElementType type, const Dims& shape, std::uint64_t seed) {
   return t;
 }
 
-/// Of an input that is made up: its sizes as far as anything says them.
+/// Sizes of an input that is filled with random values, as far as they are given.
 OpenInput sizes_to_make(const Port& port, const AskedShapes& shapes, const NamedSizes& sizes) {
   OpenInput out{.port = &port, .shape = shape_of(port, shapes)};
   out.ranked = port.ranked || asked_shape(port, shapes);

@@ -28,7 +28,7 @@ struct InputOptions {
   const LoadedModel* model = nullptr;
 };
 void add_input_options(OptionSet& options, InputOptions& o);
-void add_picture_options(OptionSet& options, PictureOptions& p);  ///< the same does
+void add_picture_options(OptionSet& options, PictureOptions& p);  ///< likewise
 
 /// Shapes that are asked for, by input; -1: open.
 using AskedShapes = std::vector<std::pair<std::string, Dims>>;
@@ -39,7 +39,7 @@ using AskedShapes = std::vector<std::pair<std::string, Dims>>;
 /// that proposes sizes where one is still not known.
 std::vector<Tensor> gather_inputs(const std::vector<Port>& ports, const InputOptions& options,
                                   AskedShapes shapes, std::vector<std::string>& notes);
-/// The same for a model that was read, with the shapes of --shape.
+/// Gathers the inputs of a model that was read, with the shapes of --shape.
 std::vector<Tensor> gather_inputs(const Model& model, InputOptions options, const Common& common,
                                   std::vector<std::string>& notes);
 

@@ -13,15 +13,15 @@ namespace {
 void answer(const nlohmann::json& j) { std::cout << j.dump() << "\n" << std::flush; }
 
 void measure_line(const Subject& l, double seconds) {
-  Course course{.until = {seconds}};
+  LoadPattern pattern{.until = {seconds}};
   if (l.compiled->streams() > 1) {
-    course.sync = false;
-    course.requests = l.compiled->optimal_requests();
-    const auto m = measure(l, course);
+    pattern.sync = false;
+    pattern.requests = l.compiled->optimal_requests();
+    const auto m = measure(l, pattern);
     answer({{"n", m.ms.size()}, {"throughput_fps", m.per_second()}});
     return;
   }
-  const auto m = measure(l, course);
+  const auto m = measure(l, pattern);
   answer({{"n", m.ms.size()},
           {"latency_ms",
            {{"median", percentile_of(m.ms, 0.5)}, {"min", m.ms.front()}, {"p90", percentile_of(m.ms, 0.9)}}},

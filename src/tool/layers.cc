@@ -51,7 +51,7 @@ std::string from_to(std::string_view from, std::string_view to) {
   return to.empty() ? std::string(from) : fmt::format("{} -> {}", from, to);
 }
 
-/// Of a copy between layouts nothing is computed, all is moved.
+/// Work of a copy between layouts: nothing is computed, all bytes are moved.
 NodeWork moved(const Plan& plan, const PlanStep& step) {
   NodeWork w;
   for (const auto* list : {&step.in, &step.out})
@@ -119,7 +119,7 @@ std::vector<LayerRow> rows_of(const std::vector<std::shared_ptr<const Plan>>& pl
 
 namespace {
 
-/// It multiplies or pools integers of 8 bits.
+/// True if the node multiplies or pools integers of 8 bits.
 bool computes_in_8_bits(const Graph& g, const Node& n) {
   const bool kind = n.op.has(Trait::products) || n.op.has(Trait::host);
   return kind && n.inputs[0].valid() && is_integer(g.type(n.inputs[0]).element) &&

@@ -47,7 +47,7 @@ struct LayerRow {
   NodeWork work;
   double pace = 1;  ///< multiply-adds of its operands in the time of one of f32
 
-  /// Its arithmetic as so much of f32.
+  /// The arithmetic of the layer as an equivalent amount of f32.
   double flops() const { return work.flops() / pace; }
 };
 

@@ -35,7 +35,7 @@ int report(const CLI::App& app, const CLI::ParseError& e, const CommandWords& co
 /// Given back when memory is gone, so that there is some for the line that says so.
 std::unique_ptr<char[]> reserve;
 
-/// Of the error that is being handled, whatever is left of memory.
+/// Reports the error that is being handled without allocating memory.
 int no_memory(const char* what) noexcept {
   reserve.reset();
   std::fputs("lamina: ", stderr);

@@ -221,7 +221,7 @@ class Translation {
 
   void add(const std::string& option, const std::string& text) { out_.words.push_back(option + "=" + text); }
 
-  /// Of the option at hand: behind its '=' or the next word.
+  /// The value of the current option: after its '=', or the next word.
   std::string value() {
     const auto equals = in_[at_].find('=');
     if (equals != std::string::npos) return in_[at_].substr(equals + 1);

@@ -61,7 +61,7 @@ std::string short_dims(const Shape& shape);
 PictureNode picture_of(const Graph& graph, NodeId id, const std::vector<Source>* file = nullptr);
 /// Constants are left out. `nodes`, when given: which node of the picture each node of the graph is.
 Picture picture_of(const Graph& graph, std::map<NodeId, std::size_t>* nodes = nullptr);
-/// The same as the file has it, by its operators and names: a node for each layer of it.
+/// The drawing of the file, by its operators and names: a node for each layer.
 Picture picture_of_file(const Graph& graph, const std::vector<Source>& file,
                         std::map<NodeId, std::size_t>* nodes = nullptr);
 /// A picture of the graph with its nodes put together to layers of the file; `nodes` is brought along.

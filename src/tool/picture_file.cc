@@ -38,7 +38,7 @@ std::vector<std::size_t> in_order(const std::vector<Group>& groups, const std::v
   return out;
 }
 
-/// Which nodes are of one layer; nodes of no layer stay alone. In the order of their first nodes.
+/// Groups nodes by layer, in the order of their first nodes; a node without a layer is a group of its own.
 class Layers {
  public:
   Layers(const Picture& p, const Graph& g, const std::map<NodeId, std::size_t>& index,

@@ -16,7 +16,7 @@ namespace {
 constexpr std::string_view kTimes = "\xC3\x97", kArrow = "\xE2\x86\x92";
 /// Bodies with more nodes are not drawn, only counted.
 constexpr std::size_t kDrawnBody = 60;
-/// Of the name of a layer that a stage reads.
+/// Longest name of a layer that a stage reads.
 constexpr std::size_t kOperandLength = 24;
 
 std::string joined(const Ints& values, std::string_view separator) {

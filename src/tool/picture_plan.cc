@@ -7,7 +7,7 @@
 namespace lamina::tool {
 namespace {
 
-/// Which node and output of the picture makes a value.
+/// The node and output of the drawing that make a value.
 struct From {
   std::size_t node = 0, port = 0;
 };

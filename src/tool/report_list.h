@@ -27,7 +27,7 @@ struct RefusalGroup {
   std::string reason;  ///< with ... in place of names and shapes where they differ
   std::vector<const LedgerEntry*> entries;
 };
-/// Those with most nodes first.
+/// Groups of refusals, those with most nodes first.
 std::vector<RefusalGroup> grouped(const std::vector<const LedgerEntry*>& refusals);
 
 }  // namespace lamina::tool

@@ -15,14 +15,14 @@ struct RewritePictures {
   std::size_t bytes() const { return before.svg.size() + after.svg.size(); }
 };
 
-/// Of each rule the first rewrites are kept, as long as all of them are not too large.
+/// Keeps drawings of the first rewrites of each rule, as long as all of them are not too large.
 class RewriteAlbum : public RewriteObserver {
  public:
   void before(const SeenRewrite& seen) override;
   void after(const SeenRewrite& seen) override;
   void undone(std::size_t first) override;
 
-  /// Of the ledger's firing of that number; null where there is none.
+  /// Drawings of the ledger's firing of that number; null if there are none.
   const RewritePictures* of(std::size_t number) const;
 
  private:

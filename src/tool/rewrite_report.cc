@@ -104,7 +104,7 @@ class Page {
     });
   }
 
-  /// Of a node that stood for several layers once.
+  /// Tells a refusal at a node that computed several layers once.
   void tell_former(RuleStory& story) {
     std::set<std::pair<std::string, std::string>> told;
     for (std::uint32_t i = 0; i < r_.before.sources.size(); ++i) {

@@ -71,15 +71,15 @@ std::string without_brackets(std::string text) {
   return text;
 }
 
-/// Of the file's layers: which of them each node of a plan stands for, the one that names it first, and what
-/// rules refused to fuse them with.
+/// Finds, for each node of a plan, its layers of the file, the layer that names it, and the refusals of
+/// fusing rules.
 class Origins {
  public:
   Origins(const Compiled& compiled, const std::vector<std::shared_ptr<const Plan>>& plans) {
     for (const auto& fate : fates_of(compiled, plans))
       for (const auto& n : fate.nodes) {
         auto& origin = of_[{n.plan, n.node}];
-        origin.names.insert(n.chief ? origin.names.begin() : origin.names.end(), fate.name);
+        origin.names.insert(n.representative ? origin.names.begin() : origin.names.end(), fate.name);
         for (const auto& e : fusing_refusals(fate))
           add(origin.refusals, fmt::format("{} at '{}': {}", e.rule, e.node, e.text));
       }

@@ -7,13 +7,14 @@
 
 namespace lamina::tool {
 
-/// Of Caffe's networks the reader makes constants of sizes: with others they are read anew.
+/// True for Caffe's networks, where the reader computes constants from sizes: with other sizes they are read
+/// again.
 inline bool is_made_for_sizes(const Model& model) {
   return Inside::of(model).described().format == ModelFormat::caffe;
 }
 /// The model that the command line names; one that is made for sizes with those of --shape.
 Model read_model(const Common& common);
-/// The same, and prints what its reader found odd.
+/// Opens the model and prints the reader's warnings.
 Model open_model(const Common& common);
 
 struct Session {
@@ -31,8 +32,8 @@ struct Session {
   /// What the verb does beside it (the interpreter, judging) is bounded as the model's own work.
   std::unique_ptr<const Within> within;
   std::vector<Tensor> model_inputs() const;
-  /// So many runs of the model as it is in the file by the interpreter; the request's variables and the
-  /// inputs are then what these leave.
+  /// Runs the original model so many times by the interpreter; the request's variables and the inputs are
+  /// then those after these runs.
   void advance(int steps);
   const Compiled& impl() const { return Inside::of(compiled); }
 };

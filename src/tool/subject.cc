@@ -30,7 +30,7 @@ LoadPhases plan_phases(const CompiledModel& compiled) {
   return p;
 }
 
-/// Of pictures, as benchmark_app guesses it; else it is not known.
+/// The layout of images, as benchmark_app guesses it; else unknown.
 std::string guessed_layout(const Dims& d) {
   if (d.size() != 4) return "...";
   if (d[1] == 3 || d[1] == 1) return "N,C,H,W";
@@ -78,7 +78,7 @@ std::string why_not_kept(const BenchmarkOptions& o, const Options& options, cons
   return options.keep_weights ? "KEEP_WEIGHTS keeps what is not kept there" : "";
 }
 
-/// So that none of the groups, which take turns, is planned again.
+/// Options that keep enough plans, so that none of the groups, which run in turn, is planned again.
 Options with_plans(Options options, std::size_t groups) {
   const Options usual;
   if (!options.given.contains("CACHED_PLANS") && options.cached_plans == usual.cached_plans)

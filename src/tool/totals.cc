@@ -11,7 +11,7 @@
 namespace lamina::tool {
 namespace {
 
-/// Its multiply-adds are unknown when its shapes are.
+/// True if the multiply-adds of the operator are unknown when its shapes are.
 bool multiplies(const Op& op) {
   const auto family = op.family();
   return family == OpFamily::convolution || family == OpFamily::matmul || family == OpFamily::recurrent;

@@ -14,7 +14,7 @@ namespace {
 
 constexpr double kProfits = 0.95;  // of the time in f32: with more, 8 bits gain nothing
 
-/// It does nothing but make integers of numbers and numbers of integers.
+/// True if the node only converts between integers and floats.
 bool converts_levels(const Node& n) {
   const auto is = [](const Node& x) {
     return x.op.is<Quantize>() || x.op.is<Dequantize>() || x.op.is<DynamicQuantize>();

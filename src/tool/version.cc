@@ -8,7 +8,7 @@
 #include <thread>
 
 #include "api/properties.h"
-#include "api/settle.h"
+#include "api/resolve.h"
 #include "base/cpu.h"
 #include "base/error.h"
 #include "base/machine.h"

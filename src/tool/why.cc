@@ -153,7 +153,7 @@ std::vector<std::string> plan_sentences(const std::vector<std::shared_ptr<const 
   const auto concerns = [&](const LoneStep& lone) {
     return std::find(lone.layers.begin(), lone.layers.end(), fate.name) != lone.layers.end() ||
            std::any_of(fate.nodes.begin(), fate.nodes.end(), [&](const FateNode& n) {
-             return n.chief && n.plan == lone.plan && n.plan->graph.label(n.node) == lone.behind;
+             return n.representative && n.plan == lone.plan && n.plan->graph.label(n.node) == lone.behind;
            });
   };
   for (const auto& lone : lone_steps(plans, fates))

@@ -6,7 +6,7 @@
 
 namespace lamina::tool {
 
-/// Of --why. Throws UsageError for a name that is none.
+/// The rule of that name, for --why. Throws UsageError for an unknown name.
 const Rule& rule_named(const std::string& name, const std::shared_ptr<const Rules>& more);
 
 /// What the rule did or refused at the layer, and at what reads the layer's result: a rule that would join

@@ -87,7 +87,7 @@ TEST_P(Callbacks, start_and_cancel_their_own_request_many_times) {
   EXPECT_EQ(request.status(), RequestStatus::canceled);
 }
 
-/// Of an inference that plans for a new shape.
+/// The progress callback of an inference that plans for a new shape.
 TEST_P(Callbacks, of_progress_shut_nothing_down) {
   std::atomic<int> refused = 0;
   std::atomic<bool> runs = false;
@@ -163,7 +163,7 @@ TEST_P(Callbacks, wait_across_models) {
   EXPECT_EQ(calls, 3);
 }
 
-/// The same with a callback that is due because its request was canceled.
+/// A callback that is due because its request was canceled.
 TEST_P(Callbacks, wait_across_models_for_what_was_canceled) {
   auto first = ready(sums_), second = ready(others_), third = ready(sums_);
   std::atomic<int> calls = 0;
@@ -216,8 +216,8 @@ TEST_P(Callbacks, wait_for_a_thread_that_waits_for_one_of_theirs) {
   EXPECT_EQ(calls, 3);
 }
 
-/// The other way around: a callback in a thread without streams waits for a request whose stream is held by a
-/// callback that waits for the former.
+/// A callback in a thread without streams waits for a request whose stream is held by a callback that waits
+/// for the former.
 TEST_P(Callbacks, wait_for_a_thread_of_theirs_that_waits_for_them) {
   const CompiledModel here(model_of(sums()), {.streams = 0});
   auto first = ready(sums_), second = ready(here), third = ready(sums_);
@@ -243,7 +243,7 @@ TEST_P(Callbacks, wait_for_a_thread_of_theirs_that_waits_for_them) {
   EXPECT_EQ(calls, 2);
 }
 
-/// It has a callback, too: called by another thread than the one that destroys it.
+/// The other request has a callback, too: called by another thread than the one that destroys it.
 TEST_P(Callbacks, destroy_another_request) {
   if (GetParam() == 0) GTEST_SKIP() << "start() returns at rest";
   auto other = std::make_optional(ready(sums_));

@@ -83,7 +83,7 @@ Long suppression(const Options& options) {
   return {CompiledModel(model_of(g), options), inputs(20000, 80), inputs(10, 2)};
 }
 
-/// Of a length that is a prime number.
+/// A Fourier transform whose length is a prime number.
 Long fourier(const Options& options) {
   OnnxGraph g;
   g.input("x", ElementType::f32, {"1", "n", "2"});

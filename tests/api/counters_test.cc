@@ -83,7 +83,7 @@ LayerStatus status_of(const Request& request, std::string_view type) {
   return row ? row->status : LayerStatus::not_run;
 }
 
-/// Of ports outside and layers inside.
+/// A port map from a port outside to a layer inside the body.
 std::string into_body(int outside, int inside, const std::string& more = {}) {
   return R"(<input external_port_id=")" + std::to_string(outside) + R"(" internal_layer_id=")" +
          std::to_string(inside) + R"(" )" + more + "/>";

@@ -58,7 +58,7 @@ bool stays(const std::string& what, int rounds, const std::function<void(int)>& 
 
 void expect_stays(const std::function<bool()>& body) { EXPECT_EQ(0, in_child(body, kPatience)); }
 
-/// So many convolutions with stages behind them, all different, on pictures of any width.
+/// A network of `count` convolutions with stages behind them, all different, on images of any width.
 IrText any_width(std::size_t count) {
   IrText ir;
   int last = ir.parameter("x", "1,16,8,?");

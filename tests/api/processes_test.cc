@@ -215,7 +215,7 @@ TEST_P(Processes, shutdown_joins_every_thread) {
   EXPECT_TRUE(alone());
 }
 
-/// Those who run one inference after the other wait until it is done.
+/// Threads that run one inference after the other wait until shutdown() is done.
 TEST_P(Processes, shutdown_while_others_run) {
   std::atomic<bool> stop = false;
   std::vector<std::thread> runners;

@@ -50,7 +50,7 @@ class Saved : public ::testing::Test {
       if (f.path().extension() == ".lamina") out.push_back("cache/" + f.path().filename().string());
     return out;
   }
-  /// Of CACHE_DIR; lines of the log at warning level go to `lines`.
+  /// Options with CACHE_DIR; log lines at warning level go to `lines`.
   Options cached() {
     Options o;
     o.cache_dir = path("cache");

@@ -77,7 +77,7 @@ TEST_F(Saved, what_it_was_compiled_with_counts_unless_something_else_is_asked_fo
   expect_same_bits(anew, CompiledModel(model, {.disable = {"fuse-linear"}}), {2, 16, 8, 8});
 }
 
-/// Of the keys for precision the first that is given decides, whatever the file was compiled with.
+/// The first key for precision that is given decides, whatever the file was compiled with.
 TEST_F(Saved, precision_of_the_file_unless_one_is_asked_for) {
   const Model model(put("m.onnx", network("2")));
   const CompiledModel narrow(model, {.precision = Precision::bf16});

@@ -38,8 +38,7 @@ inline IrText non_zeros() {
   return ir;
 }
 
-/// So many matrix products of a square with itself, one after the other, each behind a Tanh: work of some
-/// length.
+/// A chain of `count` matrix products of a square with itself, each after a Tanh: work of some length.
 inline IrText products(int count, int size) {
   IrText ir;
   const auto shape = std::to_string(size) + "," + std::to_string(size);

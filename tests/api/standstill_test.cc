@@ -171,7 +171,7 @@ TEST_P(PlannedInRun, fork_does_not_wait_for_its_callback) {
   ASSERT_TRUE(fork);
 }
 
-/// It would wait for itself: with a stream of its own, for the plan, else for the stream.
+/// The callback would wait for itself: with a stream of its own for the plan, else for the stream.
 TEST_P(PlannedInRun, its_callback_cannot_ask_for_the_same) {
   const CompiledModel compiled(model_of(sums()), options());
   std::string refused;
@@ -239,7 +239,7 @@ TEST_P(PlannedInRun, the_child_plans_anew) {
   first.join();
 }
 
-/// It waits for steps of the inner one, at which the outer one stands still, too.
+/// The outer step waits for steps of the inner model, at which it pauses, too.
 TEST_P(PlannedInRun, fork_does_not_wait_for_a_step_that_runs_another_model) {
   const CompiledModel outer(held_model(), {.streams = GetParam()});
   const CompiledModel inner(model_of(sums()), {.streams = GetParam()});
@@ -262,7 +262,7 @@ TEST_P(PlannedInRun, fork_does_not_wait_for_a_step_that_runs_another_model) {
   during_run = nullptr;
 }
 
-/// Its worker goes on though fork() waits: the step that waits for it comes to no end before.
+/// The worker continues although fork() waits: the step that waits for it does not end before.
 TEST_P(PlannedInRun, fork_does_not_hang_beside_a_step_that_waits_for_a_request) {
   const CompiledModel outer(held_model(), {.streams = GetParam()});
   const CompiledModel inner(model_of(products(20, 64)), {.streams = GetParam()});

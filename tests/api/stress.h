@@ -60,7 +60,7 @@ inline std::shared_ptr<const Subject> subject(int streams, bool exclusive, bool 
   return s;
 }
 
-/// Of one request: callbacks that must come, and that came.
+/// Calls for one request: callbacks that must come, and callbacks that came.
 struct Calls {
   std::atomic<long> wanted = 0, came = 0;
 };

@@ -45,7 +45,7 @@ class Ran {
     runner_->set_input(0, in_);
     runner_->run();
   }
-  /// Its output with every `step`-th element further by so much.
+  /// The output with every `step`-th element changed by `by`.
   Tensor output(float by = 0, std::size_t step = 1) const {
     auto out = runner_->output(0).clone();
     for (std::size_t i = 0; i < out.size(); i += step) out.data<float>()[i] += by;

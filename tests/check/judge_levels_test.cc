@@ -18,7 +18,7 @@ TEST(Judge, a_level_off_is_granted_next_to_a_border_only) {
   q = FakeQuantize(sum, low, high, low, high) levels=9
 }
 )";
-  // The same sum by other weights: 2^-22 apart.
+  // The same sum with other weights: 2^-22 apart.
   const std::string other = R"(graph (x: f32[1,3,1,1]) -> (q) {
   w = const f32[1,3,1,1] {1, 1, 0.99999976}
   low = const f32[] {0}

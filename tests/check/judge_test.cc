@@ -110,7 +110,7 @@ TEST(Judge, bisecting_names_it) {
   const auto original = parse(kQuantised);
   for (const auto& rule : planted_rules()) {
     const PlantedRule planted(rule);
-    const auto guilty =
+    const auto culprit =
         guilty_rewrite(original, inputs_of(original), [&](std::int64_t count, Ledger& ledger) {
           auto g = original;
           OptimizeOptions options;
@@ -118,9 +118,9 @@ TEST(Judge, bisecting_names_it) {
           optimize(g, options, ledger);
           return g;
         });
-    ASSERT_TRUE(guilty) << rule.name;
-    EXPECT_EQ(guilty->rewrite.find(rule.name + " at '"), 0u) << guilty->rewrite;
-    EXPECT_GT(guilty->total, guilty->number);
+    ASSERT_TRUE(culprit) << rule.name;
+    EXPECT_EQ(culprit->rewrite.find(rule.name + " at '"), 0u) << culprit->rewrite;
+    EXPECT_GT(culprit->total, culprit->number);
   }
 }
 

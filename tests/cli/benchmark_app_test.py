@@ -388,7 +388,7 @@ class Configuration(Base):
 
 
 class Repeated(Base):
-    """Of an option that is given several times the last one holds, as gflags has it."""
+    """When an option is given several times, the last one counts, as with gflags."""
 
     def test_the_last_one_holds(self) -> None:
         self.assertEqual(self.count("-nireq", "1", "-niter", "5", "-niter=9"), 9)

@@ -41,7 +41,7 @@ class OpenSizes(unittest.TestCase):
         return saved(self.path / "picture.onnx", [helper.make_node("Conv", ["x", "w"], ["c"], "conv", pads=[1] * 4), helper.make_node("Relu", ["c"], ["y"], "relu")], {"x": ["N", 3, "H", "W"]}, weights)
 
     def verbs(self) -> list[list[object]]:
-        """All that need to know how large the inputs are."""
+        """The verbs that need to know how large the inputs are."""
         return [["run"], ["check"], ["benchmark", "--seconds", "0"], ["explain"], ["explain", "--no-run"], ["explain", "--summary", "--no-run"], ["graph", "--stage", "runtime", "-o", self.path / "g.svg"], ["compile", "-o", self.file]]
 
     def asked(self, *arguments: object) -> list[str]:

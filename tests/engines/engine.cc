@@ -31,7 +31,7 @@ EXPORT int engine_open(const char* library) try {
   return 1;
 }
 
-/// Of eight ones: 2, 2, 4, 4, 6, 6, 8, 8.
+/// Results for eight ones: 2, 2, 4, 4, 6, 6, 8, 8.
 EXPORT int engine_run(float* out) try {
   auto request = compiled->create_request();
   std::vector<float> ones(8, 1);

@@ -1,4 +1,4 @@
-/// Which steps are bound again when pointers change.
+/// Tests which steps are bound again when pointers change.
 #include "exec/bound.h"
 
 #include "exec/bound_plans.h"

@@ -115,7 +115,7 @@ TEST(PlanCache, inside_a_loop_of_the_callers_arena) {
   }
 }
 
-/// The same with arenas of the requests' own, as many threads as they have are busy with the caller's loop.
+/// With arenas of the requests' own, all of whose threads are busy with the caller's loop.
 TEST(PlanCache, inside_a_loop_of_another_arena) {
   Counted c(kNet, 3);
   c.during = [] {

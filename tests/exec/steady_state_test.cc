@@ -39,7 +39,7 @@ struct Counts {
   }
 };
 
-/// Of one run among many that came before. `any_kernels`: as ProgramOptions have it.
+/// Counts of one run after many others. `any_kernels`: as in ProgramOptions.
 Counts counts_of(const Graph& g, int threads, std::uint64_t any_kernels = 0, bool timed = false) {
   ProgramOptions options;
   options.threads = threads;
@@ -96,7 +96,7 @@ TEST(SteadyState, native_steps_allocate_nothing_and_take_no_mutex) {
     }
 }
 
-/// Whose weights come at run time, or which are transposed.
+/// Products whose weights come at run time, or that are transposed.
 TEST(SteadyState, products_of_integers_allocate_nothing_and_take_no_mutex) {
   if (!kCounts) GTEST_SKIP() << "not under sanitizers";
   for (const std::string text :

@@ -24,7 +24,7 @@ const char* const kWaiting =
 const char* const kBranches =
     "graph (x: f32[6], c: boolean[]) -> (y) {\n t = Negative(x)\n y = If(c, t) {\n body graph (a: f32[6]) -> "
     "(a) {\n }\n body graph (a: f32[6]) -> (b) {\n b = Concat(a, a) axis=0\n }\n }\n}\n";
-/// So does this: the values of i say the shape.
+/// A graph whose shape depends on the values of i.
 const char* const kReshaped =
     "graph (x: f32[6], i: i64[2]) -> (g) {\n t = Negative(x)\n g = Reshape(t, i) special_zero=false\n}\n";
 
@@ -207,13 +207,14 @@ TEST(Streams, counts_of_plans_that_others_pushed_out) {
   EXPECT_EQ(a.runner.counts().at(0).runs, 2u) << "bound anew, counted on";
 }
 
-/// Of the heap. What oneDNN takes for the time of a step is given back.
+/// Bytes of the heap in use. Memory that oneDNN takes for the time of a step is given back.
 std::size_t bytes_in_use() {
   const auto heap = mallinfo2();
   return heap.uordblks + heap.hblkhd;
 }
 
-/// Of a small network with steps of oneDNN, which have a kilobyte and more for each tensor.
+/// Bytes of more requests for a small network with steps of oneDNN, which have a kilobyte and more for each
+/// tensor.
 std::size_t bytes_of_more_requests(std::size_t requests) {
   std::string text = "graph (x: f32[1,16,12,12]) -> (y) {\n";
   for (int i = 0; i < 12; ++i)

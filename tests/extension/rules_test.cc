@@ -256,7 +256,7 @@ std::string said(const IrText& ir, const Texts& texts) {
   return "nothing";
 }
 
-/// Of a layer whose inputs are f32[?,4].
+/// What a rule says about a layer whose inputs are f32[?,4].
 std::string said_of_unknown_sizes(const char* layer, std::size_t inputs, const char* pattern,
                                   const char* replacement) {
   IrText ir;
@@ -274,7 +274,7 @@ TEST(Rules, FireWhereSizesAreNotKnownAndCertainlyTheSame) {
   EXPECT_EQ(said_of_unknown_sizes("Sigmoid", 1, "y = Sigmoid(a)", squash), "");
 }
 
-/// The same attributes do not make the same sizes of different inputs, nor do two unknown ones.
+/// Equal attributes do not make equal sizes of different inputs, nor do two unknown ones.
 TEST(Rules, DoNotFireWhereSizesAreUnknownInTwoWays) {
   IrText ir;
   const int places = ir.layer("NonZero", "opset3", "", {{ir.parameter("x", "2,4")}});

@@ -106,7 +106,7 @@ TEST(CaffeHostile, Damaged) {
   EXPECT_GT(read, 0);
 }
 
-/// Both files damaged several times over.
+/// Damages both files several times over.
 TEST(CaffeHostile, soak) {
   const auto text = structure(), blobs = weights();
   soak_until_failure([&](std::mt19937& random) {

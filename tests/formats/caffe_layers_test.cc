@@ -91,7 +91,7 @@ TEST(CaffeLayers, Slopes) {
   }
 }
 
-/// The same weights in ONNX's Conv or ConvTranspose.
+/// The layer as ONNX's Conv or ConvTranspose with the same weights.
 Tensor onnx_window(std::string_view type, const Tensor& x, const Tensor& w, const Tensor* bias,
                    const Texts& attributes) {
   std::vector<Tensor> inputs{x, w};

@@ -1,4 +1,5 @@
-// Which format a file has, by its content; the ending of its name where that leaves a choice.
+// Tests which format a file has, by its content; the ending of its name decides if the content leaves a
+// choice.
 #include "formats/file_format.h"
 
 #include <gtest/gtest.h>

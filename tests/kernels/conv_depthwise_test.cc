@@ -16,7 +16,7 @@ struct Window2D {
   bool bias;
 };
 
-/// Of x, where the first convolution is a binary one.
+/// Signs of x, if the first convolution is a binary one.
 struct Signs {
   std::string element;
   int pad_value;

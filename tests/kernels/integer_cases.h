@@ -13,7 +13,7 @@ bool one_in(SplitMix& random, std::uint64_t n);
 
 /// A constant of that type with numbers of its whole range, or of 7 bits; of small ones where it is large.
 std::string numbers(SplitMix& random, const std::string& name, const std::string& type);
-/// The same of i16, of 9 bits.
+/// Numbers of i16, of 9 bits.
 std::string wide_numbers(SplitMix& random, const std::string& name, const std::string& shape,
                          std::size_t count);
 /// Inputs of small numbers i as x of the whole range.

@@ -12,7 +12,8 @@ namespace {
 
 struct Case : DepthwiseCase {
   std::string source, weights;
-  /// Of the source and of the weights: none, one number, one given at run time; one or a number per channel.
+  /// Zero points of the source and of the weights: none, one number, one given at run time; one or a number
+  /// per channel.
   std::string zero, weights_zero;
   std::string epilogue, second;
 };
@@ -46,7 +47,7 @@ std::string text_of(const Case& c) {
 const std::string kScaled =
     " t = Convert(r) destination_type=f32\n m = const f32[1,{0},1,1] seed(2)\n k = const f32[] {{0.01}}\n"
     " u = Multiply(t, m)\n b = const f32[1,{0},1,1] seed(3)\n v = Add(u, b)\n";
-/// The same with scales by which all sums fit integers of 32 bits.
+/// A graph with scales by which all sums fit integers of 32 bits.
 const std::string kNear =
     " t = Convert(r) destination_type=f32\n m = const f32[1,{0},1,1] fill(0.004)\n u = Multiply(t, m)\n"
     " b = const f32[1,{0},1,1] seed(3)\n v = Add(u, b)\n";

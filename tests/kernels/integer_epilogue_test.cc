@@ -62,7 +62,7 @@ void finish(const Epilogue& e, const RunArgs& args, const Tensor& sums, std::int
   at.apply(stages);
 }
 
-/// Of the whole node, from its sums; some elements are kept free between the points.
+/// Results of the whole node, from its sums; some elements are kept free between the points.
 Tensor finished(const Graph& g, const Chain& c, const Tensor& sums, const Tensor& second) {
   std::string why;
   auto e = epilogue_of(g, c, why);

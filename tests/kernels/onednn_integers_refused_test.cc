@@ -36,7 +36,7 @@ TEST(OnednnIntegers, are_refused_where_sums_would_saturate) {
     }
 }
 
-/// Its transposed convolutions make 255 of what is no number.
+/// oneDNN's transposed convolutions turn NaN into 255.
 TEST(OnednnIntegers, transposed_ones_store_numbers_only) {
   const auto text = [](const std::string& root) {
     return "graph (x: u8[1,16,5,5]) -> (y) {\n w = const i8[16,16,2,2] seed(1)\n y = "
@@ -52,7 +52,7 @@ TEST(OnednnIntegers, transposed_ones_store_numbers_only) {
     EXPECT_NE(o.label.find("+stages"), std::string::npos) << o.label;
 }
 
-/// It adds a second tensor in that tensor's steps, from its zero point on.
+/// oneDNN adds a second tensor in that tensor's steps, from its zero point on.
 TEST(OnednnIntegers, numbers_that_are_lost_in_a_second_tensor_s_steps_are_added_behind) {
   if (!multiplies_here()) GTEST_SKIP() << "this processor has no VNNI";
   const auto adds = [](const std::string& steps, const std::string& zero_point) {

@@ -39,7 +39,7 @@ def leaves_the_stack(instruction: str) -> bool:
 
 
 def disassembled(code: bytes, folder: Path) -> list[tuple[int, str]]:
-    """Its instructions with their offsets."""
+    """The instructions of the code with their offsets."""
     path = folder / "code"
     path.write_bytes(code)
     command = ["objdump", "-D", "-b", "binary", "-m", "i386:x86-64", "--no-show-raw-insn", str(path)]
@@ -66,7 +66,7 @@ def without_tables(instructions: list[tuple[int, str]]) -> list[tuple[int, str]]
 
 
 def codes_that_leave(codes: dict[bytes, str], folder: Path) -> dict[bytes, str]:
-    """Those among `codes` (with their names) that may leave the stack, with the instruction."""
+    """The `codes` (with their names) that may leave the stack, with the instruction."""
     order, starts, joined = list(codes), [], bytearray()
     for code in order:
         starts.append(len(joined))

@@ -30,7 +30,7 @@ struct DepthwiseCase {
   std::int64_t out_width() const { return window_count(width, kernel_w, stride_w, dilation, left + right); }
 };
 
-/// Its result may be empty.
+/// A random depthwise convolution, whose result may be empty.
 inline DepthwiseCase random_depthwise(SplitMix& random) {
   static const std::int64_t channels[] = {2, 3, 4, 5, 7, 8, 9, 12, 16, 17, 24, 32, 33, 48, 64, 100},
                             sizes[] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 13, 14, 15, 16, 20, 28, 57};

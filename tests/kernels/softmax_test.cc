@@ -51,7 +51,7 @@ TEST(Softmax, extremes) {
     }
 }
 
-/// The same in lines of one to nine vectors, of which some are whole.
+/// Extremes in lines of one to nine vectors, of which some are whole.
 TEST(Softmax, extremes_in_long_lines) {
   for (const std::string kind : {"Softmax", "LogSoftmax"})
     for (const int size : {7, 15, 16, 20, 32, 33, 77, 112, 128, 140}) {

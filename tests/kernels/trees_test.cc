@@ -120,7 +120,7 @@ TEST(Trees, grid) {
     }
 }
 
-/// So many targets that a block has a single row.
+/// Targets are so many that a block has a single row.
 TEST(Trees, many_targets) { check({6, 3, 9000, 2, 2}, 5, 3, ElementType::f32, 1); }
 
 TEST(Trees, numbers_that_are_out_of_range) {

@@ -53,7 +53,7 @@ struct AddTensor {
   const lamina_tensor& t;
 };
 
-/// Both weights are prepared together: y = x * w0 + w1.
+/// An operation that prepares both weights together: y = x * w0 + w1.
 struct Both {
   explicit Both(const Node& node) : count(static_cast<std::size_t>(node.size(1, 0))) {}
   static std::size_t prepared_bytes(const Node& node) {

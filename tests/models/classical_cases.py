@@ -119,7 +119,7 @@ def tree_regressor(r: Random) -> Case:
 
 
 def tree_classifier(r: Random) -> Case:
-    """Of two classes as converters write them: one that has all votes; both have them where the reference is asked."""
+    """A classifier of two classes as converters write it: one class has all votes; for the reference both have votes."""
     features, classes = r.size(1, 9), r.pick(2, 2, r.size(3, 6))
     x = r.rows(features, nan=r.pick(0.0, 0.2))
     positive, some = r.flag(), classes > 2 and r.flag(0.3)

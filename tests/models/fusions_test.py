@@ -13,7 +13,7 @@ SHARED = pathlib.Path(os.environ["LAMINA_SHARED"]) / "models"
 # A folder of networks that bench/networks made, when it is said.
 CLASSICS = pathlib.Path(os.environ.get("LAMINA_CLASSICS", os.devnull))
 PACKAGED = pathlib.Path(os.environ["LAMINA_DEPS"]) / "models"
-# Of packages: the names and shapes of their inputs.
+# Models of packages, with the names and shapes of their inputs.
 SHAPES = {
     "ch_ppocr_mobile_v2.0_cls_infer": "x=1,3,48,192",
     "ch_PP-OCRv4_det_infer": "x=1,3,160,160",

@@ -97,7 +97,7 @@ def has_reason(layer: dict) -> bool:
 
 
 def products(path: pathlib.Path, *arguments: str) -> Iterator[tuple[dict, bool]]:
-    """Those with a quantised operand that run, and whether they have their reason or need none."""
+    """Products with a quantised operand that run, and whether they have a reason for f32 or need none."""
     readers = {".onnx": onnx_layers, ".xml": ir_layers, ".json": graph_layers}
     layers = readers[path.suffix](path)
     of_file = explained(path, *arguments)

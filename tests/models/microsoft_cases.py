@@ -248,7 +248,7 @@ def fused_matmul(r: Random) -> Case:
 
 
 def normalised_groups(case: Case) -> dict[str, np.ndarray]:
-    """Of GroupNorm and SkipGroupNorm, in doubles: ONNX Runtime has them for other processors only."""
+    """GroupNorm and SkipGroupNorm in doubles: ONNX Runtime has them for other processors only."""
     x, gamma, beta, skip, bias = ([a if a is None else a.astype(np.float64) for a in case.inputs] + [None, None])[:5]
     if not case.attributes["channels_last"]:
         x = x.transpose(0, 2, 3, 1)

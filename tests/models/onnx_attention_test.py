@@ -40,7 +40,7 @@ def make(op: str, inputs: Arrays, names: list[str], outputs: list[str], attribut
 
 
 def add_mask(r: Generator, inputs: Arrays, full: tuple[int, int, int, int], shorter: int) -> None:
-    """Of rank 2 to 4, some axes of 1; booleans may hide a whole row."""
+    """Adds a mask of rank 2 to 4, with some axes of 1; booleans may hide a whole row."""
     rank = int(r.integers(2, 5))
     shape = [d if r.random() < 0.6 else 1 for d in full[4 - rank:3]] + [full[3] - shorter]
     if r.random() < 0.5:

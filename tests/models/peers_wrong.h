@@ -34,7 +34,7 @@ inline void expect_numbers(const Tensor& got, const Tensor& wanted, double toler
   }
 }
 
-/// Both plans on these inputs against the interpreter.
+/// Compares both plans on these inputs with the interpreter.
 inline void expect_plans_right(const Graph& graph, const std::vector<Tensor>& inputs, double tolerance) {
   const auto wanted = interpret(graph, inputs);
   Graph optimized = graph;

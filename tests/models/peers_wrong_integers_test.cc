@@ -6,7 +6,7 @@
 namespace lamina::testing {
 namespace {
 
-/// These results, and so many products of integers in the optimised graph.
+/// Expects these results, and so many products of integers in the optimised graph.
 void expect_integers(const std::string& text, const std::vector<Numbers>& in,
                      const std::vector<Numbers>& wanted, std::size_t products = 1, double tolerance = 0) {
   expect_right(text, in, wanted, tolerance);

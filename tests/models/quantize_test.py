@@ -38,7 +38,7 @@ def run_runtime(model: pathlib.Path, value: np.ndarray) -> list[np.ndarray]:
     import onnxruntime
 
     options = onnxruntime.SessionOptions()
-    # Its own fusions saturate sums on processors without VNNI; literally, it means what the file says.
+    # ONNX Runtime's fusions saturate sums on processors without VNNI; without them it computes what the file says.
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
     session = onnxruntime.InferenceSession(str(model), options, providers=["CPUExecutionProvider"])
     return session.run(None, {session.get_inputs()[0].name: value})
@@ -59,7 +59,7 @@ def run_openvino(model: pathlib.Path, value: np.ndarray) -> tuple[list[np.ndarra
 
 
 def difference(got: list[np.ndarray], wanted: list[np.ndarray]) -> float:
-    """Of all outputs together."""
+    """The difference of all outputs together."""
     a, b = (np.concatenate([x.ravel().astype(float) for x in list_]) for list_ in (got, wanted))
     return float(np.linalg.norm(a - b) / np.linalg.norm(b))
 

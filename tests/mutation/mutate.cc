@@ -248,7 +248,7 @@ class Mutator {
         std::move(copy));
   }
 
-  /// Of a node that comes again: its results get names of their own.
+  /// Gives the results of a doubled node names of their own.
   void rename_results(Tree& part) {
     for (auto& c : part.children)
       if (c.kind == Tree::Kind::text && (c.name == "output" || c.name == "top" || c.name == "name"))

@@ -60,7 +60,7 @@ class Mutants {
   }
 
   std::size_t formats() const { return by_format_.size(); }
-  /// The same for the same number and the same seeds. Formats take turns.
+  /// The mutant of a number; the same for equal numbers and seeds. Formats take turns.
   Seed mutant(std::uint64_t number) const {
     auto it = by_format_.begin();
     std::advance(it, static_cast<std::ptrdiff_t>(number % by_format_.size()));

@@ -345,7 +345,7 @@ std::string protobuf_bytes(const Tree& tree) {
 
 namespace {
 
-/// So many children of the name, by repeating those of any name in `names`, or zeros.
+/// Gives the tensor `count` children of the name, by repeating those of any name in `names`, or zeros.
 void resize_numbers(Tree& tensor, std::string_view name, Tree::Kind kind, std::size_t count,
                     std::initializer_list<std::string_view> names) {
   std::vector<Tree> values;

@@ -25,7 +25,7 @@ std::vector<Seed> operator_seeds();
 
 /// The operators' examples, and what tests/formats has kept (support/kept_models.h).
 std::vector<Seed> own_seeds();
-/// These and what is in ../shared.
+/// The seeds above and those in ../shared.
 std::vector<Seed> all_seeds();
 
 /// Writes the model's files as FOLDER/NAME.EXTENSION; gives the first one's path.

@@ -8,7 +8,7 @@
 namespace lamina::testing {
 namespace {
 
-/// Both files of a Caffe model are parts of one tree.
+/// The tree of a Caffe model, with both files as parts.
 Tree caffe_tree(const ModelFiles& files) {
   Tree out{"caffe"};
   out.children.push_back(prototext_tree(files.model));

@@ -16,7 +16,7 @@
 namespace lamina::testing {
 namespace {
 
-/// Which number a child is at, seen by both.
+/// The number that a child is at, seen by both processes.
 class Counter {
  public:
   Counter() {

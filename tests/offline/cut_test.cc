@@ -156,7 +156,7 @@ TEST(Cut, FrozenInputsAreConstants) {
                               "]")
                           .graph),
             "data:f32[1,3,4,4] unused:f32[2]");
-  // All that is named is frozen: the others need not be.
+  // Frozen are all inputs that are named: the others need not be.
   EXPECT_EQ(inputs_of(cut_at("unused->[1,2]").graph), "data:f32[1,3,4,4] other:f32[1,4,4,4]");
 }
 

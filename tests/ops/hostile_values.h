@@ -96,7 +96,7 @@ inline std::vector<Attribute> hostile_attributes(const Attribute& old) {
   return out;
 }
 
-/// The same list of integers (or single one) in other values and lengths.
+/// Constants like `old`, a list of integers or a single one, with other values and lengths.
 inline std::vector<Tensor> hostile_constants(const Tensor& old) {
   std::vector<Tensor> out;
   const auto type = old.element_type();

@@ -32,7 +32,7 @@ class RandomInstance {
     for (auto& d : shape_) d = 1 + static_cast<std::int64_t>(below(4));
   }
 
-  /// Of the operator of that name; one without inputs when there is no recipe for it.
+  /// An instance of the operator of that name; one without inputs when there is no recipe for it.
   Instance operator()(const std::string& name) {
     const auto recipe = recipes().find(name);
     if (recipe != recipes().end()) return (this->*recipe->second)();

@@ -152,7 +152,7 @@ TEST(InterpolateTies, every_rounding_is_exact) {
   EXPECT_GT(ties, 1000u);
 }
 
-/// Of numbers that count upwards linear interpolation gives the coordinate itself, inside of the picture.
+/// For numbers that count upwards, linear interpolation gives the coordinate itself, inside the input.
 TEST(InterpolateTies, linear_coordinates_are_exact) {
   for (const auto& c : cases())
     for (const auto mode : kCoordinates) {

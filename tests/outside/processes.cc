@@ -47,7 +47,7 @@ void fork_at_rest() {
              const auto anew = compile();
              auto of_it = ready(anew, 6);
              if (!works(of_it, 6)) return false;
-             // And a child of the child.
+             // The same in a child of the child.
              return in_child([&] { return works(made_here, 7) && works(of_it, 8); }) == 0;
            }) == 0);
   EXPECT(works(used, 9) && works(fresh, 10));

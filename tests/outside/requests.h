@@ -32,7 +32,7 @@ inline Request slow(float value = 1) {
   return r;
 }
 
-/// Its result is `value`, if it ever ends.
+/// A request whose result is `value`, if it ever ends.
 inline Request without_end(float value, bool go = true) {
   auto r = endless->create_request();
   r.set_input(0, filled({1, 4}, value));

@@ -167,7 +167,7 @@ TEST(Layouts, at_strides_are_copied_to_and_from) {
   const std::vector<std::string> copied{"reorder_plain_to_reversed", "cheap_relu", "cheap_relu", "cheap_relu",
                                         "reorder_reversed_to_plain"};
   EXPECT_EQ(labels_of(kChain, {"Relu=cheap_relu"}), copied);
-  // Of two axes, too; and what is as large either way costs nothing.
+  // With two axes as well; an axis of the same size either way costs nothing.
   const auto chain = [](const char* shape) {
     return fmt::format("graph (x: f32[{}]) -> (y) {{\n a = Relu(x)\n b = Relu(a)\n y = Relu(b)\n}}\n", shape);
   };

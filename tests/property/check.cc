@@ -63,7 +63,7 @@ OptimizeOptions options_of(const std::string& rules) {
   return options;
 }
 
-/// These graphs contradict themselves nowhere: what a rule makes must fit.
+/// These graphs nowhere contradict themselves: each replacement of a rule must fit.
 std::string rule_problem(const Ledger& ledger) {
   for (const auto& refusal : ledger.refusals())
     if (refusal.text.starts_with(kDoesNotFit))

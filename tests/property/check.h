@@ -33,8 +33,8 @@ class Example {
   /// Why no inputs were found on which correct implementations must agree; empty when there are.
   const std::string& unstable() const { return unstable_; }
   const std::vector<Run>& runs() const { return runs_; }
-  /// The same graph with names for some sizes of its inputs, and runs on two sizes where the graph allows it.
-  /// Without names when inference needs all sizes.
+  /// The graph with names for some sizes of its inputs, and runs on two sizes if the graph allows it. Without
+  /// names when inference needs all sizes.
   const Example& with_unknown_sizes() const;
 
  private:
@@ -52,8 +52,8 @@ bool rewrites(const Example& example, const Setting& setting);
 /// What is wrong when the example is run so; empty when nothing is. Errors that are thrown count.
 std::string problem(const Example& example, const Setting& setting);
 
-/// Which settings a seed tries: all rules and none, some rules alone, all without one, unknown sizes; 1 and 2
-/// threads.
+/// The settings that a seed tries: all rules and none, some rules alone, all without one, unknown sizes; 1
+/// and 2 threads.
 std::vector<Setting> some_settings(std::uint64_t seed, std::size_t rules_alone);
 std::vector<Setting> every_setting();
 

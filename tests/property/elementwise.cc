@@ -117,7 +117,7 @@ void add_activation_with_parameters(GraphBuilder& b) {
   }
 }
 
-/// The other operand: what broadcasts to x, x itself, something that makes x larger.
+/// The other operand: a value that broadcasts to x, x itself, or one that makes the result larger.
 ValueId operand(GraphBuilder& b, ValueId x, double low, double high) {
   const auto dims = b.dims(x);
   const auto kind = b.below(100);

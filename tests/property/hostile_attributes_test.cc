@@ -18,7 +18,7 @@ void expect_ordinary(const Error& e) {
 
 enum class Outcome { refused, large, failed, right };
 
-/// Both ways of running it agree, in results or in that there are none.
+/// Runs the graph in both ways, which must agree: in results, or in that there are none.
 Outcome run_both_ways(const Graph& g, const std::vector<Tensor>& inputs, bool compare) {
   std::vector<Tensor> wanted;
   bool failed = false;
@@ -81,7 +81,7 @@ TEST_P(Hostile, attributesAndOperands) {
 }
 
 TEST(HostileExamples, coverEveryOperatorWithAttributes) {
-  // Those with bodies or without a defined result, and a family of one piece of code.
+  // Operators with bodies or without a defined result, and a family of one piece of code.
   std::set<std::string> covered{"Assign",       "ConvolutionDepthwise", "Opaque",
                                 "RandomNormal", "RandomUniform",        "ReadValue",
                                 "Elementwise"};

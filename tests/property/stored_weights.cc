@@ -78,7 +78,7 @@ Made stored(GraphBuilder& b, const Dims& dims, std::size_t axis) {
   }
 }
 
-/// Such weights of that shape, some of them in another order or shape before; `axis`: of the outputs.
+/// Stored weights of that shape, some of them in another order or shape before; `axis`: of the outputs.
 Made weights(GraphBuilder& b, const Dims& dims, std::size_t axis) {
   if (b.percent(40)) return stored(b, dims, axis);
   if (b.percent(50)) {  // outputs and groups apart

@@ -130,7 +130,7 @@ double error_of(const std::vector<float>& numbers, const Quantiser& q) {
   return sum;
 }
 
-/// Of all ranges of a fine grid, by the numbers themselves.
+/// The least error over all ranges of a fine grid, from the numbers themselves.
 double least_error(const std::vector<float>& numbers, bool two_sided) {
   const auto h = of(numbers);
   double least = std::numeric_limits<double>::infinity();

@@ -79,7 +79,8 @@ TEST(QuantiseLayers, infinities_that_are_added_or_averaged_stay) {
   g.node("AveragePool", {"l"}, {"a"}, {attribute("kernel_shape", std::vector<std::int64_t>{1, 2})}, "mean");
   g.output("a");
   const auto out = quantised(onnx_model(g), quantise_request(kInput));
-  // Of some 430 in each output; the layer's own noise moves a number or two past 0.
+  // Numbers that are not comparable: of some 430 in each output, the layer's own noise moves a number or two
+  // past 0.
   for (const auto& output : out.outputs) EXPECT_LT(output.drift.not_comparable(), 5u) << output.name;
   ASSERT_EQ(out.others_in_f32.size(), 2u);
   for (const auto& other : out.others_in_f32)

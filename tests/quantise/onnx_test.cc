@@ -27,7 +27,7 @@ std::string upgraded(const std::string& bytes) {
   return onnx::to_bytes(model);
 }
 
-/// The same results at opset 13.
+/// Expects the same results at opset 13.
 void expect_same_upgraded(const OnnxGraph& graph, const std::vector<Tensor>& inputs, int opset) {
   const auto old = onnx_model(graph, opset);
   const auto bytes = upgraded(old);

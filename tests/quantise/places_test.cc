@@ -64,7 +64,7 @@ TEST(Places, sums_read_the_operand_that_lies_in_memory) {
   // The input is read by a layer, and added to what a layer gives.
   EXPECT_EQ(places_of(kHead + "  a = Convolution(x, w)\n  s = Add(a, x)\n  y = Convolution(s, v)\n}"),
             "a.0 s.1 y.0 |  | 2");
-  // Of two layers the one that runs first is stored.
+  // If there are two layers, the result of the one that runs first is stored.
   EXPECT_EQ(places_of(kHead + "  a = Convolution(x, w)\n  b = Convolution(x, v)\n  y = Add(b, a)\n}"),
             "a.0 b.0 y.1 |  | 2");
   // Neither operand comes from a layer; and a bias is no sum.

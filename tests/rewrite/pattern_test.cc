@@ -37,7 +37,7 @@ TEST(Patterns, MatchingThatTakesTooManyTriesIsARefusal) {
 }
 
 TEST(Pattern, AnyOrderPrefersTheOrderWithoutRefusal) {
-  // Both operands are Exp, only the second one is read once.
+  // A pattern that both operands match (Exp), of which only the second one is read once.
   const auto e = is<Exp>(any()).used_once();
   const auto root = is<Add>(e, any()).any_order();
   const auto seen = rule("seen", "", RuleSet::normalize, root).make([=](Rewrite& r) {
@@ -70,7 +70,7 @@ TEST(Pattern, ChainsAreFollowedAndUnified) {
   EXPECT_EQ(length, 2u);
 }
 
-/// Else every node of a long chain would look along all of it.
+/// Without this limit every node of a long chain would look along all of it.
 TEST(Pattern, ChainsAreFollowedFor64Links) {
   const auto tanh = is<Tanh>(any());
   const auto links = chain(unary_elementwise(any()), tanh);

@@ -40,7 +40,7 @@ const std::string kBranches =
     " {\n body graph (p: f32[1,32,14,14]) -> (r) {\n r = Tanh(p)\n }\n"
     " body graph (p: f32[1,32,14,14]) -> (r) {\n r = Sinh(p)\n }\n }\n";
 
-/// The same of x.
+/// Branches with the shape of x.
 const std::string kWide =
     " {\n body graph (p: f32[1,32,16,16]) -> (r) {\n r = Tanh(p)\n }\n"
     " body graph (p: f32[1,32,16,16]) -> (r) {\n r = Sinh(p)\n }\n }\n";
@@ -126,7 +126,7 @@ TEST(Bf16Decisions, how_many_boxes_are_chosen_may_decide_about_control_flow) {
   const std::string many = " zero = const i64[] {0}\n i = Gather(h, zero, zero)\n c = Greater(i, zero)\n";
   EXPECT_EQ(read_by_products(kBoxes + many + " y = If(c, x)" + kWide), " f32");
   EXPECT_EQ(read_by_products(kBoxes + many + " y = Select(c, x, k)\n"), " bf16");
-  // Of what is made of the boxes, moved or cut by what they say.
+  // Values computed from the boxes, moved or cut by what they say.
   EXPECT_EQ(read_by_products(kBoxes +
                              " r = Relu(o)\n f = ShapeOf(r)\n zero = const i64[] {0}\n"
                              " i = Gather(f, zero, zero)\n c = Greater(i, zero)\n y = If(c, x)" +

@@ -54,7 +54,7 @@ TEST(FoldBudget, folds_all_that_fits) {
   EXPECT_EQ(count_of(g, "MatMul"), 1U);
 }
 
-/// Of results that replace each other little is held at a time.
+/// When results replace each other, little memory is held at a time.
 TEST(FoldBudget, of_memory_counts_what_is_held) {
   auto g = parse(products(10));
   OptimizeOptions options;

@@ -17,8 +17,7 @@
 namespace lamina::testing {
 namespace {
 
-/// Of Caffe's ResNets: the first 1x1 of a stage has its stride. Weights are inputs, so that they take no
-/// memory.
+/// A stage of Caffe's ResNets: the first 1x1 has the stride. Weights are inputs, so that they take no memory.
 class ResNet {
  public:
   explicit ResNet(const std::vector<int>& blocks, std::int64_t size = 224) {

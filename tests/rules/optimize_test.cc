@@ -297,7 +297,7 @@ TEST(Optimize, SourcesAreCarriedOrRemovedWithAReason) {
   EXPECT_EQ(removed.size(), 3u);
 }
 
-/// Also where a rule takes more nodes than its pattern names.
+/// Exempt nodes also survive a rule that takes more nodes than its pattern names.
 TEST(Optimize, ExemptNodesSurviveJoining) {
   const std::vector<std::string> texts{
       "graph (x: f32[1,8,6,6]) -> (y) {\n axis = const i64[] {1}\n u = const f32[4,4,3,3] seed(1)\n v = "

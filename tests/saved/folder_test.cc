@@ -201,7 +201,7 @@ TEST_F(Folder, hashes_are_remembered_by_what_a_file_is) {
   EXPECT_EQ(memo.content_of(*MappedFile::open(path("model"))), first);
   EXPECT_EQ(fs::file_size(path("memo")), 8u + 64u);
 
-  // The same size and date, another content.
+  // A file of the same size and date with other content.
   const auto date = fs::last_write_time(path("model"));
   put("model", "two");
   fs::last_write_time(path("model"), date);

@@ -148,7 +148,7 @@ std::string_view verdict(const Problem& problem, std::string_view implementation
   return onednn::is_always_refused(host().library, *problem.primitive, implementation) ? "refused" : "taken";
 }
 
-/// Of an implementation's problems, by number: the first, then fewer.
+/// Selects an implementation's problems by number: the first ones, then fewer.
 bool is_looked_at(int i) { return i < 8 || i % 11 == 0; }
 
 int run(const std::vector<std::string>& words) {

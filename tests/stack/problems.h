@@ -32,7 +32,7 @@ using Tag = dnnl::memory::format_tag;
 /// "2x3x4"
 std::string text_of(const Dims& dims);
 std::string_view text_of(Type type);
-/// Which stages follow: none; ReLU; a second tensor, Swish and a factor for each channel.
+/// The stages that follow: none; ReLU; a second tensor, Swish and a factor for each channel.
 enum class Stages { none, relu, many };
 dnnl::primitive_attr attributes(Stages stages, const Dims& result, std::size_t channel_axis);
 

@@ -117,7 +117,7 @@ int posix_memalign(void** out, std::size_t alignment, std::size_t bytes) {
 #define UNCOUNTED_MALLOC std::malloc
 #endif
 
-// Of its own, so that the caller is known.
+// A function of its own, so that the caller is known.
 static void* allocated(std::size_t bytes, const void* caller) {
   return fails(caller, bytes) ? nullptr : UNCOUNTED_MALLOC(bytes ? bytes : 1);
 }

@@ -19,7 +19,7 @@ class OneDnnGraph {
  public:
   OneDnnGraph& op(const std::string& kind, const std::vector<std::string>& inputs,
                   const std::vector<std::string>& outputs, const std::vector<std::string>& attributes = {});
-  /// Of the file itself: "input_ports": [1, 0]
+  /// A field of the file itself: "input_ports": [1, 0]
   OneDnnGraph& field(const std::string& text);
   std::string text() const;
 

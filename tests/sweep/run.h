@@ -6,7 +6,7 @@ namespace lamina::sweep {
 
 /// Where an offer's tensors lie.
 struct Place {
-  /// They begin at any multiple of their element's size, else at one of 64.
+  /// Tensors begin at any multiple of their element's size, else at one of 64.
   bool tight = false;
   /// Bytes behind them, which hold NaN, before what cannot be read.
   std::size_t behind = 0;

@@ -95,7 +95,7 @@ TEST(GraphLayout, SkipsPassBesideBoxes) {
   d.edges.push_back({0, 3});
   const auto l = d.layout();
   expect_readable(d, l);
-  // Both skips leave one port: they share their way.
+  // The two skips leave one port: they share their way.
   EXPECT_EQ(l.edges[5][2], l.edges[6][2]);
 }
 

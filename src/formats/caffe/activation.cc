@@ -105,7 +105,7 @@ Values convert_softmax(const Call& c) {
   return {c.add(Softmax{static_cast<std::int64_t>(c.axis(axis, c.in(0)))}, {c.in(0)})};
 }
 
-/// Of a loss only the second top is for the test: the probabilities.
+/// Converts a loss: only its second top, the probabilities, is for the test phase.
 Values convert_softmax_loss(const Call& c) { return {ValueId{}, convert_softmax(c)[0]}; }
 
 }  // namespace

@@ -18,7 +18,7 @@ bool is_data(const LayerDef& layer) {
 }
 
 /// What judges a network, or says that blobs are no outputs. Of a loss with probabilities these stay.
-bool is_judge(const LayerDef& layer) {
+bool is_loss_or_metric(const LayerDef& layer) {
   if (layer.type == "SoftmaxWithLoss" && layer.tops.size() > 1) return false;
   if (layer.type == "Python" && layer.message.find("loss_weight")) return true;
   return layer.type == "Accuracy" || layer.type == "HDF5Output" || layer.type.ends_with("Loss") ||
@@ -142,7 +142,7 @@ void Builder::add_layer(std::size_t index) {
   const auto& layer = net_.layers[index];
   if (layer.type == "Input") return add_input_layer(layer);
   if (is_data(layer)) return add_data_layer(layer);
-  if (layer.type == "Silence" || is_judge(layer) || has_no_part(layer)) return drop(layer);
+  if (layer.type == "Silence" || is_loss_or_metric(layer) || has_no_part(layer)) return drop(layer);
   std::set<std::string_view> seen;
   for (const auto& top : layer.tops)
     if (!seen.insert(top).second) fail(ErrorCode::bad_file, "has the top \"{}\" twice", top);

@@ -42,7 +42,7 @@ class Call : public Building {
   // Blobs.
   std::size_t blobs() const { return blobs_ == nullptr ? 0 : blobs_->size(); }
   const Blob& blob(std::size_t i) const;  ///< throws when there is none, naming the file that lacks it
-  /// Its values under these dims. Throws unless there are that many.
+  /// The blob's values with these dims. Throws if it has another number of them.
   Tensor tensor(std::size_t i, const Dims& dims) const;
   /// All of them along one axis.
   Tensor vector(std::size_t i) const;
@@ -50,7 +50,7 @@ class Call : public Building {
   // Building.
   ValueId number(double value) const;  ///< f32 scalar
   ValueId floats(const Dims& dims, const Floats& values) const;
-  /// The same elements under another shape: a pattern of Reshape, where 0 keeps a size.
+  /// The elements of `v` in another shape: a pattern of Reshape, where 0 keeps a size.
   ValueId reshape(ValueId v, const Ints& pattern) const;
 
  private:

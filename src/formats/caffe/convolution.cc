@@ -63,7 +63,7 @@ Filter read_filter(const Call& c) {
   return f;
 }
 
-/// Of the values of blob 0, how many belong to one of `parts`.
+/// Number of values of blob 0 that belong to one of `parts`.
 std::int64_t share_of(const Call& c, std::int64_t parts, std::string_view what) {
   const auto count = static_cast<std::int64_t>(c.blob(0).count);
   if (count == 0 || parts > count || count % parts != 0)

@@ -57,7 +57,7 @@ constexpr auto kOldTypes =
                             {23, "TANH", "TanH"},
                             {24, "WINDOW_DATA", "WindowData"},
                             {31, "THRESHOLD", "Threshold"},
-                            // Of forks that went on with V1; their numbers clash.
+                            // Types of forks that went on with V1; their numbers clash.
                             {-1, "BN", "BN"},
                             {-1, "PRELU", "PReLU"},
                             {-1, "UPSAMPLE", "Upsample"}});
@@ -113,7 +113,7 @@ bool holds(const ProtoText::Message& rule, const State& state) {
   return true;
 }
 
-/// Without rules, or where an `include` or else no `exclude` holds.
+/// True if there are no rules, or an `include` holds, or else no `exclude` holds.
 bool is_included(const ProtoText::Message& layer, const State& state) {
   bool has_include = false, included = false, excluded = false;
   for (const auto field : layer) {

@@ -106,7 +106,7 @@ std::int64_t overhang(const Pool& p, std::size_t axis, std::int64_t size) {
   return std::min(reach, size + 2 * p.pads[axis]) - size - p.pads[axis];
 }
 
-/// The same for both axes of a bottom whose sizes are not known, in operators; pads of all four axes.
+/// The overhang of both axes of a bottom whose sizes are not known, in operators; pads of all four axes.
 ValueId overhang(const Call& c, const Pool& p) {
   const auto plus = [&](ValueId v, auto&& of_axis) {
     return c.add(Add{}, {v, c.ints_constant({of_axis(0), of_axis(1)})});
@@ -118,7 +118,7 @@ ValueId overhang(const Call& c, const Pool& p) {
     return c.add(Divide{}, {more, strides});
   };
   const auto all = plus(rounded_up([&](std::size_t i) { return 2 * p.pads[i] - p.kernel[i]; }), one);
-  // None begins in the padding.
+  // No window begins in the padding.
   const auto count = c.add(Minimum{}, {all, rounded_up([&](std::size_t i) { return p.pads[i]; })});
   const auto reach =
       plus(c.add(Multiply{}, {count, strides}), [&](std::size_t i) { return p.kernel[i] - p.strides[i]; });

@@ -16,7 +16,7 @@ ValueId size_of(const Call& c, std::size_t i) {
   return h.known() && w.known() ? c.ints_constant({h.size(), w.size()}) : c.slice(c.shape_of(v), 0, 2, 4);
 }
 
-/// Of the picture: as the layer says, or the second bottom's.
+/// Size of the image: as the layer says, or the second bottom's.
 ValueId image_size(const Call& c, const Params& p) {
   const auto both = p.count("img_size", 0);
   const auto h = p.count("img_h", both), w = p.count("img_w", both);
@@ -106,7 +106,7 @@ Values convert_prior_box(const Call& c) {
     c.fail("{} max_size for {} min_size, wanted as many", op.max_size.size(), op.min_size.size());
   const auto steps = steps_of(c, p);
   const auto cells = size_of(c, 0), image = image_size(c, p);
-  // Where it finds the step itself, the operator has an offset of its own, too.
+  // If the operator computes the step itself, it uses an offset of its own, too.
   if (steps.h == steps.w && (steps.all != 0 || op.offset == 0.5)) {
     op.step = steps.all;
     return of_one_image(c, std::move(op), cells, image);

@@ -12,7 +12,7 @@ struct Files {
   std::shared_ptr<const MappedFile> text, weights;  ///< the second may be null
 };
 
-/// Of weights without their structure little is to be had.
+/// The file with the structure: without it weights are of little use.
 std::shared_ptr<const MappedFile> structure_of(const ModelSource& source) {
   const auto& model = source.model();
   const auto text = blaming(FileProblem::no_caffe_text, [&] { return source.companion(".prototxt"); });

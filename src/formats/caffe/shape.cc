@@ -118,7 +118,7 @@ Values convert_permute(const Call& c) {
   return {c.add(Transpose{}, {c.in(0), c.ints_constant(order)})};
 }
 
-/// From `axis` on the sizes of the second bottom, from the offsets on.
+/// Crops, from `axis` on, to the sizes of the second bottom, beginning at the offsets.
 Values convert_crop(const Call& c) {
   const auto p = c.params("crop_param");
   const auto x = c.in(0), like = c.in(1);

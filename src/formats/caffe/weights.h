@@ -12,7 +12,7 @@ namespace lamina::caffe {
 
 class Weights {
  public:
-  /// Of no file.
+  /// Weights of no file.
   explicit Weights(std::string wanted) : wanted_(std::move(wanted)) {}
   /// Throws Error(bad_file) naming the path.
   explicit Weights(const std::shared_ptr<const MappedFile>& file);
@@ -20,7 +20,7 @@ class Weights {
   const std::shared_ptr<const MappedFile>& file() const { return file_; }
   /// The file that there should be; "" for a model in memory.
   const std::string& wanted() const { return wanted_; }
-  /// Of the first layer of that name; null when there is none.
+  /// The blobs of the first layer of that name; null when there is none.
   const Blobs* find(std::string_view layer) const;
 
  private:

@@ -23,7 +23,7 @@ class Blobs {
   Tensor constant(const XmlFile& xml, const Layer& layer, BitOrder order);
   /// The layer's bytes, whatever they mean: for types that lamina has not.
   Tensor bytes(const XmlFile& xml, const Layer& layer);
-  /// The same for an element that has offset and size, of a known type and shape.
+  /// The tensor of an element that has offset and size, of a known type and shape.
   Tensor tensor(const XmlFile& xml, pugi::xml_node node, const std::string& what, const TensorType& type,
                 BitOrder order);
   /// The size that the element gives; offset and size are checked to be no nonsense.

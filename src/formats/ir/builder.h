@@ -1,5 +1,5 @@
 #pragma once
-/// From checked layers to a Graph.
+/// Builds a Graph from checked layers.
 #include <map>
 #include <string>
 #include <utility>
@@ -27,7 +27,7 @@ struct Reading {
   /// Notes a layer that becomes Opaque.
   void add_unsupported(const Layer& layer, const std::string& reason);
   void warn(pugi::xml_node node, const std::string& text);
-  /// Until IR 10, f16 is how a file stores numbers; the network computes in f32.
+  /// Up to IR 10, f16 is only a type of storage; the network computes in f32.
   ElementType widened(ElementType type) const {
     return version <= 10 && type == ElementType::f16 ? ElementType::f32 : type;
   }

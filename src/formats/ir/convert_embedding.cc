@@ -60,7 +60,7 @@ ValueId scalar(LayerContext& c, std::int64_t value, const std::string& suffix) {
   return c.constant(Tensor::scalar(value), suffix);
 }
 
-/// With axes of size 1 behind its own, as many as a row has.
+/// The value with axes of size 1 appended, as many as a row has.
 ValueId along_rows(LayerContext& c, ValueId value, std::size_t own, std::size_t table_rank,
                    const std::string& suffix) {
   if (table_rank == 1) return value;

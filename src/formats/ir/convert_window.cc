@@ -55,7 +55,7 @@ void group_convolution_backprop(LayerContext& c) {
   finish_backprop(c, c.op("ConvolutionBackpropData", {{"groups", groups(c)}}), weights);
 }
 
-/// Its weights are packed low bit first, other than every other u1 constant.
+/// The weights of a BinaryConvolution are packed low bit first, unlike all other u1 constants.
 void binary_convolution(LayerContext& c) {
   c.want_inputs(2, 2);
   Op op = c.op("BinaryConvolution");

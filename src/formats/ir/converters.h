@@ -18,7 +18,7 @@ struct LayerType {
   bool adopted = false;  ///< old files call it an extension or experimental
 };
 constexpr int kNewestOpset = 16;
-/// All that are read, by the name in lower case: files do not agree on case.
+/// All layer types that are read, by the name in lower case: files do not agree on case.
 const std::map<std::string, LayerType, std::less<>>& layer_types();
 
 /// Converts a layer: by its special converter, else by the operator of the same name. Throws NotSupported for
@@ -27,9 +27,9 @@ void convert(LayerContext& c);
 
 using ConverterTable = TypeTable<Converter>;
 
-/// Of layers that are not simply the operator of the same name.
+/// Converters of layers that are not simply the operator of the same name.
 const ConverterTable& converters();
-/// Those of them that do not depend on operation sets: files of IR 2 to 7 have them, too.
+/// The converters that do not depend on operation sets: files of IR 2 to 7 have these layers, too.
 const ConverterTable& ageless_converters();
 
 // One function per file of converters.

@@ -33,7 +33,7 @@ struct Layer {
   std::vector<Feed> feeds;  ///< one per input
   std::vector<bool> used;   ///< one per output: somebody reads it
 
-  bool is(std::string_view wanted) const;  ///< its type, without regard to case
+  bool is(std::string_view wanted) const;  ///< true if it has that type, in any case
 };
 
 struct Network {
@@ -47,8 +47,8 @@ struct Network {
 /// Reads <layers> and <edges> below `node` (a <net> or a body). Throws on every inconsistency.
 Network read_network(const XmlFile& xml, pugi::xml_node node);
 
-/// The same in two halves, for who adds layers between them: some feeds may be none() and there is no order
-/// yet; then every layer must be fed, and is sorted.
+/// Reads the layers only, for readers that add layers before the order is found: some feeds may be none();
+/// afterwards every layer must be fed, and is sorted.
 Network read_layers(const XmlFile& xml, pugi::xml_node node);
 void sort_layers(const XmlFile& xml, Network& net);
 

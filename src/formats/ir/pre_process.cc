@@ -36,7 +36,7 @@ double channel_mean(const Reading& reading, pugi::xml_node channel) {
   return *value;
 }
 
-/// By id, where they have one.
+/// The channels by id, if they have ids.
 std::vector<pugi::xml_node> channels_of(const Reading& reading, pugi::xml_node node) {
   const auto children = node.children("channel");
   std::vector<pugi::xml_node> out(static_cast<std::size_t>(std::distance(children.begin(), children.end())));

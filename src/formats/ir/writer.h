@@ -13,7 +13,7 @@ struct WriteIrOptions {
   /// decides sizes or levels, stays); version 10 says f16 wherever the model says f32, as Model Optimizer
   /// did.
   bool compress_to_fp16 = false;
-  /// Of numbers that f16 holds exactly, version 11 stores those as f16: what a model had as f16 stays so.
+  /// Version 11 stores numbers that f16 holds exactly as f16, so that f16 numbers of the model stay f16.
   bool keep_halves = false;
   /// "MO_version" and the like, by dotted key; besides what the graph's file carried.
   std::map<std::string, std::string> rt_info = {};
@@ -21,7 +21,7 @@ struct WriteIrOptions {
 
 struct WrittenIr {
   std::size_t layers = 0, constants = 0;
-  std::size_t shared_constants = 0;  ///< those whose bytes were in the file already
+  std::size_t shared_constants = 0;  ///< constants whose bytes were in the file already
   std::size_t xml_bytes = 0, bin_bytes = 0;
   Strings warnings;
 };

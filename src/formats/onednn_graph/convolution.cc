@@ -47,7 +47,7 @@ Values convert_convolution(const Call& c) {
   return {c.to_framework(c.add(op, std::move(inputs)))};
 }
 
-/// With auto_pad the result is as large as the strides say, at least.
+/// With auto_pad the result is at least as large as the strides say.
 void pad_same(const Call& c, ConvolutionBackpropData& op, const Shape& weights) {
   if (op.auto_pad == AutoPad::valid) {
     op.auto_pad = AutoPad::explicit_;

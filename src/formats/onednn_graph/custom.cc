@@ -5,7 +5,7 @@
 namespace lamina::onednn_graph {
 namespace {
 
-/// As IR writes it: a list with commas.
+/// An attribute's text as IR writes it: a list with commas.
 struct Text {
   std::string operator()(const std::string& s) const { return s; }
   std::string operator()(bool b) const { return b ? "true" : "false"; }

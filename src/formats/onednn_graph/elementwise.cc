@@ -6,7 +6,7 @@
 namespace lamina::onednn_graph {
 namespace {
 
-/// With auto_broadcast none all operands have one shape.
+/// Checks that all operands have one shape if auto_broadcast is none.
 void check_broadcast(const Call& c) {
   if (c.choice("auto_broadcast", "numpy", {"none", "numpy"}) == 1) return;
   for (std::size_t i = 1; i < c.inputs(); ++i)

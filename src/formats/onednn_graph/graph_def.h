@@ -15,7 +15,7 @@ namespace lamina::onednn_graph {
 /// meaning.
 struct TensorDef {
   std::uint64_t id = 0;
-  std::string dtype;                             ///< as the file says
+  std::string dtype;                             ///< the file's name of the type
   ElementType element = ElementType::undefined;  ///< undefined for types that lamina has not
   Shape shape;
 };

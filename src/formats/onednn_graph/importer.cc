@@ -86,7 +86,7 @@ void Importer::note_edges() {
   for (const auto& op : def_.ops) note_groups(op);
 }
 
-/// Of weights of a transposed convolution, which may be cast on their way.
+/// Notes the groups of a transposed convolution's weights, which may be cast before.
 void Importer::note_groups(const OpDef& op) {
   if (op.kind != "ConvTranspose" || op.inputs.size() < 2) return;
   const auto attribute = [&]<class T>(std::string_view name, T fallback) {
@@ -206,7 +206,7 @@ void Importer::add_input(Edge& edge) {
   edge.value = graph.add(Convert{ElementType::f32}, {edge.value}, name + "/f32");
 }
 
-/// To the half type that the file says, unless all numbers are of it.
+/// Rounds to the half type that the file declares, unless all numbers are exact in it.
 void Importer::round(Edge& edge) {
   const auto type = edge.def->element;
   if (!is_half(type) || edge.fits.of(type) || unrounded_.contains(edge.def->id)) return;
@@ -270,7 +270,8 @@ void Importer::list_unsupported(const OpDef& op, const std::string& reason) {
   loaded_.unsupported[it->second].nodes.push_back(node_name(op));
 }
 
-/// Its outputs are what the file says of them, so that operations behind it are judged, too.
+/// Makes an Opaque whose outputs have the types that the file declares, so that later operations are checked,
+/// too.
 Values Importer::make_opaque(const OpDef& op, const Values& inputs) {
   Strings attributes;
   for (const auto& [name, value] : op.attributes) attributes.push_back(describe(name, value));

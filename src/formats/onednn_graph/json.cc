@@ -1,4 +1,4 @@
-/// From JSON to a GraphDef. The only unit of the readers that knows the library.
+/// Reads JSON into a GraphDef. This is the only unit of the readers that uses the JSON library.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -92,7 +92,7 @@ Json parse_json(std::string_view text) {
   return Json::parse(Characters(text.data()), Characters(text.data() + text.size()), watch);
 }
 
-/// Without the library's own names.
+/// The reason of an exception, without the library's own names.
 std::string reason_of(const Json::exception& e) {
   const std::string_view text = e.what();
   const auto end = text.find("] ");

@@ -112,7 +112,7 @@ class Patterns {
     return good;
   }
 
-  /// All that read the tensor are products and arithmetic of patterns.
+  /// True if all readers of the tensor are products and arithmetic of patterns.
   bool reads_inside(std::uint64_t id) const {
     const auto it = readers_.find(id);
     return it != readers_.end() && !results_.contains(id) &&

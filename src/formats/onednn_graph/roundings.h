@@ -1,5 +1,5 @@
 #pragma once
-/// Which tensors of bf16 and f16 are rounded.
+/// Decides which tensors of bf16 and f16 are rounded.
 #include <cstdint>
 #include <unordered_set>
 

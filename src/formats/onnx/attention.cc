@@ -18,7 +18,7 @@ namespace {
 
 constexpr auto kHidden = -std::numeric_limits<double>::infinity();  ///< added where a key takes no part
 
-/// Which intermediate result the fourth output is.
+/// The intermediate result that the fourth output is.
 enum class Scores : std::uint8_t { products, capped, masked, weights };
 
 /// One Attention on its way.

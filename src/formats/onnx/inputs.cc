@@ -43,7 +43,7 @@ void Importer::import_inputs(Scope& scope) {
          *settable_.begin(), did_you_mean(*settable_.begin(), defaults));
 }
 
-/// As the caller wants it.
+/// The input's shape as the caller gives it.
 Shape Importer::shape_of(const ValueInfoProto& input) const {
   const auto asked = settings_.shapes.find(input.name);
   return asked == settings_.shapes.end() ? input.shape : asked->second;

@@ -77,7 +77,7 @@ ValueId seen_before(Call& c, const Attended& a) {
   return c.add(LessEqual{}, {counted(c, size_of(c, a.k, 2)), rows});
 }
 
-/// In steps, where the scores are a result of their own.
+/// Attention in steps, for nodes whose scores are a result.
 ValueId attend_in_steps(Call& c, const Attended& a, ValueId mask, ValueId& scores) {
   const auto size = c.type(a.q).shape[3];
   if (!a.scale && !size.known()) c.unsupported("an unknown size of heads");

@@ -87,7 +87,7 @@ std::vector<double> read_zeros(const Call& c, const Packed& p) {
   return zeros;
 }
 
-/// Which block's scale and zero point each of k has, where that is not its own.
+/// For each k the block with its scale and zero point, if that is not its own block.
 Ints read_groups(const Call& c, const Packed& p) {
   if (!c.has(4)) return {};
   const auto t = constant_input(c, 4, "g_idx");
@@ -124,7 +124,7 @@ Tensor dequantized(const Packed& p) {
   return y;
 }
 
-/// The same memory, where two numbers to a byte come as they do in tensors: the low one first.
+/// A tensor in the same memory if two numbers to a byte are in the order of tensors: the low one first.
 Tensor of_few_bits(ElementType type, const Dims& dims, const Tensor& bytes) {
   return Tensor::share(type, dims, std::make_shared<Tensor>(bytes), bytes.raw());
 }

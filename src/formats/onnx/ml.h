@@ -19,15 +19,15 @@ ValueId feature_rows(Call& c, std::size_t input, bool keep_double = false);
 enum class PostTransform : std::uint8_t { none, softmax, logistic, softmax_zero, probit };
 PostTransform post_transform_of(const Call& c);
 PostTransform post_transform_numbered(const Call& c, std::int64_t number);
-/// Of scores [N, classes].
+/// Applies post_transform to scores [N, classes].
 ValueId post_transformed(Call& c, ValueId scores, PostTransform how);
 
 /// The labels of a classifier. Throws NotSupported for texts, unless nobody wants the labels; then they are
 /// numbers from 0 on.
 Ints class_labels(const Call& c, std::string_view integers, std::string_view texts);
-/// Of the classes with the highest scores, i64 [N].
+/// Labels of the classes with the highest scores, i64 [N].
 ValueId best_labels(Call& c, ValueId scores, const Ints& labels);
-/// Of two classes, by booleans [N, 1].
+/// Labels of two classes, chosen by booleans [N, 1].
 ValueId chosen_labels(Call& c, ValueId is_second, std::int64_t first, std::int64_t second);
 /// Scores [N, 2] of two classes by one score [N, 1], that of the second: the first has what is left of a
 /// probability, or the other sign. ONNX Runtime's way: one score goes through LOGISTIC and PROBIT only.

@@ -159,7 +159,7 @@ ValueId probabilities(Call& c, ValueId scores, const Pairs& p) {
   return c.add(PairwiseCoupling{p.classes}, {c.add(Clamp{1e-7, 1 - 1e-7}, {pairs})});
 }
 
-/// Without support vectors: a score for each class.
+/// An SVM without support vectors: a score for each class.
 Values linear_classes(Call& c, ValueId x, const Ints& labels, PostTransform how) {
   const auto coefficients = c.floats("coefficients"), rho = c.floats("rho");
   const auto classes = std::ssize(labels), count = std::ssize(coefficients);

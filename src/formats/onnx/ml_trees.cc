@@ -83,7 +83,7 @@ struct ReadForest {
   bool is_double = false;
 };
 
-/// Where the votes are of a file: "target" or "class".
+/// `of`: the prefix of the votes' attributes: "target" or "class".
 void read_votes(Call& c, std::string_view of, const NodeNumbers& numbers,
                 const std::vector<Forest::Child>& place, ReadForest& out) {
   const auto name = [&](std::string_view what) { return fmt::format("{}_{}", of, what); };
@@ -111,7 +111,7 @@ void read_votes(Call& c, std::string_view of, const NodeNumbers& numbers,
           ids[i], weights.values[i]};
 }
 
-/// Of TreeEnsembleRegressor and TreeEnsembleClassifier: lists with an element for each node.
+/// Reads the trees of TreeEnsembleRegressor and TreeEnsembleClassifier: lists with an element for each node.
 ReadForest read_forest(Call& c, std::string_view of, std::int64_t targets) {
   ReadForest out;
   auto& forest = out.forest;
@@ -264,7 +264,7 @@ void read_members(Call& c, Forest& forest) {
     c.fail("membership_values has more sets than there are nodes that test for members");
 }
 
-/// Of opset 5: inner nodes and leaves have lists of their own.
+/// Reads the trees of TreeEnsemble (opset 5), where inner nodes and leaves have lists of their own.
 ReadForest read_tree_ensemble(Call& c) {
   ReadForest out;
   auto& forest = out.forest;

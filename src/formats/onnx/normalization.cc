@@ -26,7 +26,7 @@ ValueId by_channel(Call& c, ValueId v, ValueId x) {
   return c.unsqueeze(v, axes);
 }
 
-/// With the statistics of this batch; they also update the running ones.
+/// Batch normalisation with the statistics of this batch, which also update the running ones.
 Values train_batch_normalization(Call& c, const Values& in, double epsilon) {
   const auto x = in[0], momentum = c.number_like(c.f("momentum", 0.9f), in[3]);
   Ints axes;

@@ -1,5 +1,5 @@
 #pragma once
-/// Which names a graph reads, and in which order its nodes can be converted.
+/// The names that a graph reads, and an order in which its nodes can be converted.
 #include <unordered_map>
 #include <vector>
 

@@ -48,7 +48,7 @@ enum class DataType : std::int32_t {
 };
 /// Ours, or undefined when there is none (strings, complex numbers, f8, ...).
 ElementType element_type_of_onnx(std::int64_t data_type);
-/// The other way round; undefined for those that ONNX has not.
+/// ONNX's type of an element type; undefined for those that ONNX does not have.
 DataType onnx_type_of(ElementType type);
 /// "string", "float8e5m2", or "17".
 std::string name_of_onnx_type(std::int64_t data_type);
@@ -145,7 +145,7 @@ struct ModelProto {
 
 /// Throws Error(bad_file) without the path: "damaged: ...".
 ModelProto parse_model(std::string_view bytes);
-/// Of one message. Throws Error(bad_file), protozero::exception.
+/// Parses one message. Throws Error(bad_file), protozero::exception.
 TensorProto parse_tensor(std::string_view bytes);
 
 }  // namespace lamina::onnx

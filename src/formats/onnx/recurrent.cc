@@ -12,7 +12,7 @@
 namespace lamina::onnx {
 namespace {
 
-/// Which parameters a function takes, and what they are when the node gives none.
+/// The parameters that a function takes, and their defaults.
 struct Function {
   std::string_view name;
   std::optional<double> alpha, beta;
@@ -110,7 +110,7 @@ struct Layout {
   ValueId state(Call& c, ValueId v) const {
     return !v.valid() || batch_first ? v : c.transpose(v, {1, 0, 2});
   }
-  /// From [N, D, T, h].
+  /// The output Y from [N, D, T, h].
   ValueId y(Call& c, ValueId v) const {
     return batch_first ? c.transpose(v, {0, 2, 1, 3}) : c.transpose(v, {2, 1, 0, 3});
   }

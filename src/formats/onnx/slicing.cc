@@ -17,7 +17,7 @@ Values convert_concat(Call& c) {
   return {c.add(Concat{c.i("axis", 0)}, c.all_present())};
 }
 
-/// As many ones as v has elements.
+/// Ones, as many as v has elements.
 ValueId ones_for(Call& c, ValueId v) {
   const auto& shape = c.type(v).shape;
   if (shape.ranked() && shape.rank() == 1 && shape[0].known() && shape[0].size() < 1024)

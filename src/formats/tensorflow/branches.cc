@@ -1,4 +1,4 @@
-/// Which side of which condition the nodes between Switch and Merge are on.
+/// Finds the conditions, and their sides, of nodes between Switch and Merge.
 #include <algorithm>
 
 #include "base/error.h"

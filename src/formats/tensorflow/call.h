@@ -41,7 +41,7 @@ class Call : public Building {
   /// NotSupported when it is none of ours.
   ElementType type_attribute(std::string_view name, ElementType fallback) const;
 
-  /// As Building's, of at most as many outputs as the whole model may have.
+  /// Building's add_all(), for at most as many outputs as the whole model may have.
   Values add_all(Op op, Values inputs, int outputs, std::vector<Graph> bodies = {});
   /// v[start..stop) of a vector.
   ValueId part(ValueId v, std::int64_t start, std::int64_t stop) const { return slice(v, 0, start, stop); }

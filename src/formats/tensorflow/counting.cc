@@ -20,7 +20,7 @@ LoopShape::LoopShape(const GraphDef& graph, const Links& links, const LoopFrame&
     if (links[exit].inputs.size() == 1) ++exits_[links[exit].inputs[0].node];
 }
 
-/// Without the Identity nodes before it.
+/// The reference without the Identity nodes before it.
 Ref LoopShape::behind(Ref ref) const {
   for (int steps = 0; steps < kMostSteps; ++steps) {
     const auto& inputs = links_[ref.node].inputs;
@@ -85,7 +85,7 @@ std::vector<Bound> LoopShape::bounds() const {
   return found;
 }
 
-/// Nothing else may look at the list while it is written.
+/// No other node may read the list while it is written.
 std::optional<Appending> LoopShape::appends(const LoopVariable& v) const {
   const auto& next = links_[v.next].inputs;
   if (next.size() != 1) return std::nullopt;

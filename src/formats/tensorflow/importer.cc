@@ -215,7 +215,7 @@ ValueId Importer::lookup(Scope& scope, Ref ref) {
   return values[ref.port];
 }
 
-/// Without what a loop closes, which is not there yet.
+/// The inputs of a node, without those that close a loop, which do not exist yet.
 Values Importer::inputs_of(std::uint32_t n) {
   Values out;
   for (auto ref : links_[n].inputs)

@@ -33,7 +33,7 @@ auto naming(const NodeDef& node, F body) try {
       e, fmt::format("node \"{}\" ({}): {}", node.name, node.op, of_node ? of_node->reason : e.what()));
 }
 
-/// Where nodes go: the model's graph, or the body of a loop.
+/// The graph to which nodes are added: the model's, or the body of a loop.
 struct Scope {
   explicit Scope(Graph& g, Scope* a = nullptr, std::uint32_t f = 0) : graph(g), around(a), frame(f) {}
   Graph& graph;

@@ -70,7 +70,7 @@ Values Importer::import_placeholder(const NodeDef& node) {
   return {graph().add_input(name, std::move(t))};
 }
 
-/// Its value unless callers may set it.
+/// Imports a PlaceholderWithDefault: its value, unless callers may set it.
 Values Importer::import_default(const NodeDef& node, const Values& inputs) {
   const Call c(*this, node, inputs);
   const auto& type = c.type(c.in(0));

@@ -32,7 +32,7 @@ std::optional<Tensor> transposed_operand(const Call& c, ValueId v, const Ints& o
   return transposed(t->reshaped(dims), order);
 }
 
-/// Without a Transpose, or an invalid id.
+/// The constant transposed without a Transpose, or an invalid id.
 ValueId transposed_constant(Call& c, ValueId weights, const Ints& order) {
   const Graph& g = c.graph();
   if (const auto* t = g.constant(weights); t && t->rank() == order.size())

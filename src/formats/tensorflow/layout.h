@@ -6,7 +6,7 @@
 
 namespace lamina::tensorflow {
 
-/// Where the axes of a picture are.
+/// Positions of an image's axes.
 struct Layout {
   bool channels_last = true;
   std::size_t spatial = 2;
@@ -22,7 +22,7 @@ Layout read_layout(const Call& c, std::size_t spatial, std::string_view attribut
 ValueId to_channels_first(Call& c, ValueId v, const Layout& layout);
 ValueId to_framework(Call& c, ValueId v, const Layout& layout);
 
-/// Of a list with a number for each axis, the spatial ones.
+/// The spatial numbers of a list with a number for each axis.
 Ints spatial_part(const Layout& layout, const Ints& list);
 /// The attribute, a number for each axis, which are 1 for batch and channels; all ones when it is absent and
 /// not required.

@@ -70,7 +70,7 @@ class Links {
 /// under which conditions the others do.
 class Branches {
  public:
-  /// Where a condition comes from, and the side of it.
+  /// The source of a condition, and the side of it.
   using Condition = std::pair<Ref, bool>;
   static constexpr std::size_t kMostConditions = 64;
 

@@ -183,7 +183,7 @@ class LoopImport {
         if (frames.depth(f) < frames.depth(frame_number_) || in_.branches_->dead(ref) ||
             merges.contains(ref.node))
           continue;
-        // Its condition is part of no Switch of this loop.
+        // The condition of the loop is not part of a Switch of this loop.
         if (ref.node == frame_.condition && is_switch(op(n))) continue;
         if (seen.insert(ref.node).second) open.push_back(ref.node);
       }

@@ -23,7 +23,7 @@ Levels read_levels(const Call& c) {
   return {c.flag("narrow_range") ? 1.0f : 0.0f, static_cast<float>((std::int64_t{1} << bits) - 1)};
 }
 
-/// In f32, as TensorFlow does it.
+/// Nudges limits in f32, as TensorFlow does.
 std::pair<float, float> nudged(float low, float high, const Levels& levels) {
   if (low == 0 && high == 0) return {0, 0};
   const float scale = (high - low) / (levels.high - levels.low);

@@ -91,7 +91,7 @@ Values convert_gru_cell(Call& c) {
   return {r, u, made, cell.add(cell.times(u, h), cell.times(kept, made))};
 }
 
-/// Its constant again, or a parameter that captures it.
+/// A copy of the constant, or a parameter that captures the value.
 ValueId captured(Graph& body, const Graph& around, ValueId v, Values& captures) {
   if (const auto* t = around.constant(v)) return body.add_constant(*t);
   captures.push_back(v);

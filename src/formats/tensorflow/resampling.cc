@@ -81,7 +81,7 @@ struct Sizes {
   double scale = 1;  ///< pixels of the input for one of the result
 };
 
-/// Of height and width. NotSupported while they are not known.
+/// Height and width of the resized image. NotSupported while they are not known.
 std::array<Sizes, 2> sizes_of(Call& c) {
   const auto wanted = c.wanted_ints(c.in(1), "sizes of the result");
   if (wanted.size() != 2 || c.known_rank(c.in(0)) != 4)

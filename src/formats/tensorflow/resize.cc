@@ -37,7 +37,7 @@ Values convert_bilinear(Call& c) {
   return interpolate(c, op, c.convert(c.in(0), ElementType::f32));
 }
 
-/// By TensorFlow's own weights where sizes are known.
+/// Uses TensorFlow's own weights if sizes are known.
 Values convert_bicubic(Call& c) {
   corners(c);
   const auto sizes = c.known_ints(c.in(1));

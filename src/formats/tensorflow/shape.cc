@@ -68,7 +68,7 @@ Values convert_like(Call& c) {
 
 Values convert_tile(Call& c) { return {c.add(Tile{}, {c.in(0), c.in(1)})}; }
 
-/// Where each number of a permutation is.
+/// The inverse of a permutation: the position of each number.
 Values convert_invert_permutation(Call& c) {
   const auto order = c.wanted_ints(c.in(0), "permutations");
   Ints inverse(order.size(), -1);

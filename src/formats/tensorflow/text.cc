@@ -101,7 +101,7 @@ const FieldOf* find(const Message& message, std::string_view name) {
   return it == message.fields.end() ? nullptr : &*it;
 }
 
-/// By name, "DT_FLOAT", or by number.
+/// A type by name, "DT_FLOAT", or by number.
 std::int64_t type_number(const ProtoText::Field& field) {
   if (field.kind() == ProtoText::Kind::number) return field.integer();
   const auto word = field.word();
@@ -141,7 +141,7 @@ void write(protozero::pbf_writer& out, const FieldOf& as, const ProtoText::Field
   }
 }
 
-/// As deep as ProtoText lets messages lie in each other.
+/// Recursion is as deep as ProtoText lets messages nest.
 void write(protozero::pbf_writer& out, const Message& message, const ProtoText::Message& text) {
   for (const auto field : text) {
     note_read(kReadOfNode);

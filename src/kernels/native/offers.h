@@ -30,7 +30,7 @@ void offer_linear_attention(const NodeView& v, Answers& answers);
 void offer_trees(const NodeView& v, Answers& answers);
 void offer_resize(const NodeView& v, Answers& answers);
 void offer_native_matmul(const NodeView& v, Answers& answers);
-/// The same of u8 and i8.
+/// Offers for matrix products of u8 and i8.
 void offer_integer_matmul(const NodeView& v, Answers& answers);
 void offer_native_pooling(const NodeView& v, Answers& answers);
 /// Convolutions of any number of groups, but depthwise ones, and transposed ones.

@@ -8,7 +8,7 @@
 
 namespace lamina::onednn {
 
-/// Those of each element of `y`, of weights [O, I/g, ...].
+/// Number of multiply-adds for the output `y` with weights [O, I/g, ...].
 double multiply_adds(const Dims& y, const Dims& w);
 /// One output for each group, which has one channel.
 bool is_depthwise(const Dims& w, std::int64_t groups);

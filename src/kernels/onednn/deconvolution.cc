@@ -6,14 +6,14 @@
 namespace lamina::onednn {
 namespace {
 
-/// Its transposed convolutions walk along a stride while they are described.
+/// Largest stride: oneDNN's transposed convolutions walk along it while they are described.
 constexpr std::int64_t kLargestStride = 1 << 20;
 
 struct Problem {
   Dims x, w, y;  ///< the weights as [I, O/g, ...]
   std::int64_t groups;
   Geometry g;
-  ElementType type;  ///< that is multiplied
+  ElementType type;  ///< type of the operands
 };
 
 Cost deconvolution_cost(const Machine& machine, std::string_view implementation, ElementType type,
@@ -26,7 +26,7 @@ Cost deconvolution_cost(const Machine& machine, std::string_view implementation,
          calls_of(machine, Family::deconv_group, static_cast<double>(groups - 1));
 }
 
-/// Of weights [I, O/g, ...].
+/// Channels of weights [I, O/g, ...].
 WeightChannels transposed_channels(const Dims& w, std::int64_t groups) {
   std::int64_t taps = 1;
   for (std::size_t i = 2; i < w.size(); ++i) taps *= w[i];

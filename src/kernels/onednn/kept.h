@@ -23,8 +23,8 @@ bool code_stays(std::string_view implementation);
 std::string text_of(std::string_view implementation, const std::vector<dnnl::memory::dims>& sizes,
                     const dnnl::primitive_attr& attr);
 
-/// Of a convolution of either kind whose code stays; nothing of others. `args`: operands, scales and zero
-/// points.
+/// The description of a convolution of either kind whose code stays; nothing for others. `args`: operands,
+/// scales and zero points.
 template <class Pd>
 std::optional<Description> describe_kept(const Pd& pd, const std::vector<Arg>& args) {
   if (!code_stays(pd.impl_info_str())) return std::nullopt;
@@ -39,7 +39,7 @@ std::optional<Description> describe_kept(const Pd& pd, const std::vector<Arg>& a
   return d;
 }
 
-/// It is there, or one more may be made.
+/// True if the primitive exists, or one more may be made.
 bool may_be_made(const Description& description);
 /// The one that is kept; made where there is none.
 dnnl::primitive kept(const Description& description, const std::function<dnnl::primitive()>& make);

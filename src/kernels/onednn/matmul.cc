@@ -50,8 +50,8 @@ bool only_columns(const NodeView& v) {
          });
 }
 
-/// Of [..., m, k] x [..., k, n] = [..., m, n]; `anew`: one product after the other, and each starts anew;
-/// `copied`: b is given at run time, and laid in blocks then.
+/// Cost of [..., m, k] x [..., k, n] = [..., m, n]. `anew`: products run one after the other, each with its
+/// own start; `copied`: b is given at run time, and copied into blocks.
 Cost product_cost(const Machine& machine, ElementType type, const Dims& a, const Dims& b, const Dims& y,
                   bool anew, bool copied) {
   const auto last = y.size() - 1;

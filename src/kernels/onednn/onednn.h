@@ -37,8 +37,8 @@ struct Arg {
   enum class From { input, output, constant, unsigned_number, signed_number, reordered } from;
   std::size_t index = 0;  ///< of an input or output
   Tensor constant;
-  Layout constant_lies = Layout::plain;  ///< as oneDNN is to read it
-  Desc given = {};                       ///< as an input lies that is reordered
+  Layout constant_lies = Layout::plain;  ///< layout in which oneDNN reads it
+  Desc given = {};                       ///< description of an input that is reordered
   std::size_t scratch_at = 0;            ///< where it is reordered to, in the step's scratch memory
 };
 

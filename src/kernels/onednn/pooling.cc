@@ -13,7 +13,7 @@ struct PoolWindow {
   Dims strides, kernel, dilations, left, right;
 };
 
-/// Of elements of a window: its kernels count them in 32 bits.
+/// Most elements of a window: oneDNN's kernels count them in 32 bits.
 constexpr std::int64_t kLargestWindow = 1 << 24;
 
 /// Right pads follow from the output's size, so that ceil rounding needs no special case.

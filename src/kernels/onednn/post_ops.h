@@ -7,7 +7,7 @@ namespace lamina::onednn {
 struct PostOps {
   dnnl::primitive_attr attr;                    ///< with the user's scratchpad
   std::size_t stages = 0;                       ///< taken from the front
-  ElementType result = ElementType::f32;        ///< that the last of them makes
+  ElementType result = ElementType::f32;        ///< type that the last stage makes
   Cost cost;                                    ///< of these
   std::string refusal;                          ///< why it stopped there, empty when all were taken
   std::vector<Arg> args;                        ///< operands, scales

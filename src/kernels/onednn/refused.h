@@ -12,7 +12,7 @@ namespace lamina::onednn {
 struct PostOps;
 class Integers;
 
-/// Of a window that slides over pictures. oneDNN counts dilation from 0.
+/// Geometry of a window that slides over spatial axes. oneDNN counts dilation from 0.
 struct Geometry {
   Dims strides, dilations, left, right;
 };
@@ -59,7 +59,7 @@ class AnyOf {
 /// A row: the implementation is refused where all of its conditions hold.
 struct Refused {
   AnyOf<Isa> isa;               ///< of oneDNN: Machine::library
-  AnyOf<Primitive> primitives;  ///< that is asked for
+  AnyOf<Primitive> primitives;  ///< primitives that the row is for
   std::string_view
       implementation;  ///< one word of its name begins so ("gemm": "gemm:jit", not "brgemm:avx2")
   /// What else must hold; null: nothing.
@@ -72,7 +72,7 @@ std::span<const Refused> refused_implementations();
 /// The row that refuses the implementation, which is an impl_info_str(), or null.
 const Refused* refusal_of(const Asked& asked, std::string_view implementation);
 
-/// It is refused whatever it is asked for: a row without condition says so. `implementation` may be the label
+/// True if a row without condition refuses the implementation in all cases. `implementation` may be the label
 /// of an offer, too.
 bool is_always_refused(Isa isa, Primitive primitive, std::string_view implementation);
 

@@ -134,7 +134,7 @@ void select(Lowering& c) {
 
 // Eltwise.
 
-/// From left to right.
+/// Applies the operator to the inputs from left to right.
 void fold(Lowering& c, const Op& op, std::vector<ValueId> inputs) {
   ValueId left = inputs[0];
   for (std::size_t i = 1; i + 1 < inputs.size(); ++i)

@@ -72,7 +72,7 @@ const LoweringTable& lowerings();
 void register_windows(LoweringTable& t);      ///< convolutions, poolings
 void register_linear(LoweringTable& t);       ///< products, scales, normalisations
 void register_elementwise(LoweringTable& t);  ///< activations, arithmetic
-void register_shaping(LoweringTable& t);      ///< the same elements elsewhere
+void register_shaping(LoweringTable& t);      ///< layers that only move or reshape
 void register_selection(LoweringTable& t);    ///< reductions, indices, what is picked by value
 void register_resizing(LoweringTable& t);
 void register_detection(LoweringTable& t);

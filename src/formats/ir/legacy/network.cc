@@ -10,7 +10,7 @@
 namespace lamina::ir::legacy {
 namespace {
 
-/// Nothing where the file gives no precision; UNSPECIFIED and CUSTOM are `undefined`.
+/// The precision; nothing where the file gives none; UNSPECIFIED and CUSTOM are `undefined`.
 std::optional<ElementType> precision_of(const XmlFile& xml, pugi::xml_node node) {
   const auto attribute = node.attribute("precision");
   if (!attribute) return std::nullopt;

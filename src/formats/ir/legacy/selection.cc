@@ -165,7 +165,7 @@ void cum_sum(Lowering& c) {
   c.finish(op, {c.in(0), c.reshaped(c.integral(1), {}, "axis")});
 }
 
-/// As many rows as there may be; those behind the last box are -1.
+/// The result has as many rows as there may be; those after the last box are -1.
 void non_max_suppression(Lowering& c) {
   c.want_inputs(2, 5);
   NonMaxSuppression op;

@@ -1,4 +1,4 @@
-// The same elements under another shape or in other places.
+// Layers that give the same elements another shape or other places.
 #include <algorithm>
 #include <functional>
 #include <numeric>

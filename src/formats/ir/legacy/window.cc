@@ -29,7 +29,7 @@ struct Geometry {
   }
 };
 
-/// At least `low`; a list of the spatial axes, `fallback` when it is missing.
+/// A list for the spatial axes with numbers of at least `low`; `fallback` when it is missing.
 Ints axis_list(Lowering& c, const char* name, const Ints& fallback, std::int64_t low) {
   const Ints given = c.has(name) ? c.integers(name) : Ints();
   if (given.empty()) return fallback;

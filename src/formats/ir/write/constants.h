@@ -14,10 +14,10 @@ class ConstantFile {
  public:
   explicit ConstantFile(AtomicFile& file) : file_(file) {}
 
-  /// Where the tensor's bytes are, as they lie in memory.
+  /// Offset of the tensor's bytes in the file, which are written as in memory.
   std::uint64_t add(const Tensor& tensor);
 
-  std::size_t shared() const { return shared_; }  ///< those that were there already
+  std::size_t shared() const { return shared_; }  ///< constants that were stored before
 
  private:
   struct Kept {

@@ -58,7 +58,7 @@ std::string NetWriter::layer_name(const Node& node) const {
   return end == ends_.end() ? inner_name(name) : graph_.results()[end->second].name;
 }
 
-/// Of what is neither input nor output.
+/// A name for a layer that is neither input nor output.
 std::string NetWriter::inner_name(const std::string& name) const {
   return border_names_.contains(name) ? name + "/inner" : name;
 }
@@ -72,7 +72,7 @@ Strings NetWriter::names_of(const Result& result) const {
   return names;
 }
 
-/// In IR 10 the names of outputs are theirs, whatever else is called so inside.
+/// In IR 10 outputs keep their names, whatever inner layers are named.
 Strings NetWriter::names_of(ValueId v) const {
   const auto& value = graph_.value(v);
   const auto end = ends_.find(v.index);

@@ -47,7 +47,7 @@ struct LayerText {
   std::string version;  ///< "opset1"
   std::vector<std::pair<std::string, std::string>> data;
   std::vector<Outlet> inputs;
-  std::vector<OutPort> more_outputs = {};  ///< that the node has not
+  std::vector<OutPort> more_outputs = {};  ///< ports of the layer that the node does not have
   void set(std::string attribute, std::string text) {
     data.emplace_back(std::move(attribute), std::move(text));
   }
@@ -75,7 +75,7 @@ class NetWriter {
   /// Variables whose type no layer says.
   const std::set<std::string>& untyped_variables() const { return untyped_variables_; }
 
-  // Of a body: ids of layers.
+  // Layer ids of a body's parameters.
   std::uint32_t parameter_id(std::size_t input) const { return parameters_[input]; }
   std::uint32_t result_id(std::size_t result) const { return results_[result]; }
   /// A parameter that is not written.

@@ -24,7 +24,7 @@ class Gates {
   Gates(Spelling& c, const Recurrent& op)
       : c_(c), op_(op), type_(c.element(c.in(0))), parameters_(activations_of(op)) {}
 
-  /// Of a gate's sum, which is bounded before.
+  /// A gate's function of its sum, which is bounded before.
   ValueId gate(std::size_t function, ValueId x, const std::string& name) {
     if (op_.clip > 0) {
       Clamp clip;

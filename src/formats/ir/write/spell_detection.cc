@@ -25,7 +25,7 @@ std::vector<ValueId> suppression(Spelling& c) {
   return c.add_many(c.op<NonMaxSuppression>(), std::move(inputs), c.outputs(), "kept");
 }
 
-/// Of two uniform numbers, as Box and Muller do it.
+/// Normal random numbers from two uniform ones, by the Box-Muller transform.
 std::vector<ValueId> random_normal(Spelling& c) {
   const auto& op = c.op<RandomNormal>();
   constexpr auto kFloat = ElementType::f32;

@@ -102,7 +102,7 @@ ValueId spatial_sizes(Spelling& c, const std::vector<Axis>& axes) {
                "spatial_sizes");
 }
 
-/// Of windows counted by rounding up those that begin before the padding behind.
+/// Removes windows that begin in the padding at the end, which rounding up would count.
 ValueId without_late_windows(Spelling& c, const std::vector<Axis>& axes, ValueId y) {
   const Ints strides = collected(axes, [](const Axis& axis) { return axis.stride; });
   const ValueId room = c.add(
@@ -193,7 +193,7 @@ ValueId quotient_of_known(Spelling& c, const AvgPool& op, const std::vector<Axis
   return y;
 }
 
-/// The same where sizes are not known: what counts is the mean of a picture of ones.
+/// The quotient for unknown sizes: the mean of an input of ones.
 ValueId quotient_of_unknown(Spelling& c, const AvgPool& op, const std::vector<Axis>& axes) {
   const ElementType type = c.element(c.in(0));
   Ints begins = begins_of(axes), ends = ends_of(axes);

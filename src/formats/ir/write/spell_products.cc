@@ -22,7 +22,7 @@ namespace {
 /// Small integers are multiplied in floating point, where their sums are whole numbers, too.
 bool is_small_integer(ElementType type) { return is_integer(type) && bits_of(type) <= 16; }
 
-/// That holds their sums: products of bytes in f32, of wider ones in f64.
+/// The type that holds their sums: f32 for products of bytes, f64 for wider ones.
 ElementType type_of_sums(Spelling& c) {
   const bool wide = bits_of(c.element(c.in(0))) > 8 || bits_of(c.element(c.in(1))) > 8;
   return wide ? ElementType::f64 : ElementType::f32;
@@ -37,7 +37,7 @@ ValueId centred(Spelling& c, ValueId operand, ValueId zero_point, const std::str
   return c.add(Subtract{}, {wide, zero}, name + "_centred");
 }
 
-/// By way of i64: what is too large for i32 wraps, as lamina's sums do.
+/// Converts sums by way of i64: numbers too large for i32 wrap, as lamina's sums do.
 ValueId as_integers(Spelling& c, ValueId sums) {
   const ValueId whole = c.add(Round{}, {sums}, "whole");
   if (c.element(sums) == ElementType::f32) return c.converted(whole, ElementType::i32, "sums");
@@ -224,7 +224,7 @@ ValueId attention_scale(Spelling& c, ElementType type) {
   return c.add(Power{}, {size, c.number(-0.5, type, "minus_half")}, "scale");
 }
 
-/// From opset13 on an operator, whose scale stands behind a mask.
+/// Attention is an operator from opset13 on; its scale comes after a mask.
 std::vector<ValueId> attention(Spelling& c) {
   const auto& op = c.op<ScaledDotProductAttention>();
   const ElementType type = c.element(c.in(0));

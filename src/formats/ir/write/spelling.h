@@ -43,7 +43,7 @@ class Spelling {
   const Shape& shape(ValueId value) const { return type(value).shape; }
   ElementType element(ValueId value) const { return type(value).element; }
   std::size_t rank(ValueId value) const;  ///< refuses where it is not known
-  /// Its tensor, or null; the pointer is good until a value is added.
+  /// The constant's tensor, or null; the pointer is valid until a value is added.
   const Tensor* constant(ValueId value) const;
   std::optional<Ints> known_ints(ValueId value) const;
   template <class T>
@@ -93,7 +93,7 @@ using SpellOut = std::vector<ValueId> (*)(Spelling&);
 
 using SpellingTable = TypeTable<SpellOut>;
 
-/// By the operator's name; what is not in it is a layer always.
+/// Legalisations by the operator's name; an operator that is not in the table is always a layer.
 const SpellingTable& spellings();
 
 // One function per file.

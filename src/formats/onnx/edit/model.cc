@@ -254,7 +254,7 @@ class ExternalData {
  public:
   explicit ExternalData(const ModelSource& source) : reader_(source) {}
 
-  /// Without the graph's bodies.
+  /// Takes in the graph, without its bodies.
   void take_in(EditGraph& graph) {
     for (auto& t : graph.initializers)
       if (auto own = own_bytes(t.piece.bytes())) t.piece = Piece(std::move(*own));

@@ -1,4 +1,4 @@
-/// Who reads what in a graph that is changed, and what nobody reads any more.
+/// Finds the readers of names in a graph that is changed, and names that are no longer read.
 #include <algorithm>
 #include <set>
 
@@ -16,7 +16,7 @@ void count_inputs(const EditGraph& graph, Readers& out) {
   for (const auto& name : graph.outputs) ++out[name];
 }
 
-/// Of names that the graph's nodes read, those of bodies too, and its outputs.
+/// Number of readers of each name: nodes of the graph and of bodies, and the graph's outputs.
 Readers readers(const EditGraph& graph) {
   Readers out;
   count_inputs(graph, out);

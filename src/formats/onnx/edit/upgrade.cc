@@ -27,7 +27,7 @@ class Upgrade {
   }
 
  private:
-  /// Without bodies in it.
+  /// Upgrades a graph, without bodies in it.
   void upgrade(EditGraph& graph) {
     std::vector<EditNode> nodes;
     graph_ = &graph;

@@ -82,7 +82,7 @@ Cost packing_cost(const Machine& machine, std::int64_t floats) {
   return cost_of(machine, Family::attention_pack, 0, 4 * static_cast<double>(floats), 0);
 }
 
-/// Of everything but packing.
+/// Cost of everything but packing.
 Cost blocks_cost(const Machine& machine, const Heads& c) {
   const auto scores =
       static_cast<double>(c.batch.count()) * static_cast<double>(c.rows) * static_cast<double>(c.columns);

@@ -40,7 +40,7 @@ struct Depthwise : Picture, Frame {
   }
   std::int64_t block_bytes() const { return g.kernel[0] * reach * line_bytes; }
   std::int64_t kept_bytes() const { return static_cast<std::int64_t>(blocks.size()) * block_bytes(); }
-  /// Of a row's sums that lie apart.
+  /// Bytes of a row's sums that are kept in scratch memory.
   std::int64_t apart_bytes() const { return epilogue.apart_bytes(g.out[2] * g.outputs); }
 };
 

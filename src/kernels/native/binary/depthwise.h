@@ -5,8 +5,8 @@
 
 namespace lamina {
 
-/// Of a node that the native BinaryConvolution takes, with as many groups as channels.
-/// With thresholds it makes signs, and the epilogue is empty.
+/// Makes the offer for a node that the native BinaryConvolution takes, with as many groups as channels. With
+/// thresholds it makes signs, and the epilogue is empty.
 void offer_binary_depthwise(const NodeView& v, Answers& answers, const Epilogue& epilogue,
                             const std::optional<binary::Thresholds>& thresholds);
 

@@ -30,7 +30,8 @@ struct DepthwiseLine {
   std::int64_t in_step, count;  ///< elements from point to point; points
   std::int64_t left, points;    ///< points before the first, and all of the packed line
   std::int64_t stride;          ///< points from output to output
-  /// Of a line of windows: 0 for a vector per point, else for each `slots` of these outputs one per tap.
+  /// For lines of windows: `taps` is 0 for a vector per point; else there is one word per tap for each
+  /// `slots` of these outputs.
   std::int64_t taps, outputs, dilation;
   std::uint8_t* out;
   bool bits;  ///< booleans in Layout::channels_last_bits; steps count whole words

@@ -14,7 +14,7 @@
 #ifndef LAMINA_BINARY_NUMBERS
 #define LAMINA_BINARY_NUMBERS
 namespace lamina::binary {
-/// Of numbers of four bits in the lower half of a word, and of eight bits.
+/// Masks of four-bit numbers in the lower half of a word, and of eight-bit numbers.
 constexpr std::uint32_t kMasks4[] = {0xf, 0xf0, 0xf00, 0xf000},
                         kMasks8[] = {0xff, 0xff00, 0xff0000, 0xff000000};
 constexpr float kScales4[] = {-2, -2.F / 16, -2.F / 256, -2.F / 4096},
@@ -158,7 +158,7 @@ HWY_INLINE void put(const DepthwiseRow& r, std::int64_t x, std::uint64_t bit, co
   }
 }
 
-/// The same where nothing is added or finished and channels fill vectors, kVectors of which (1, 2 or 4) have
+/// A line without a second tensor or a finish whose channels fill vectors, kVectors of which (1, 2 or 4) have
 /// the same mask.
 template <int kBits, int kVectors>
 HWY_INLINE void put_plain(const DepthwiseRow& r, std::int64_t x, std::uint64_t bit,
@@ -190,7 +190,7 @@ HWY_INLINE void put_bits(hn::Mask<DF> mask, std::int64_t left, std::int64_t at, 
   if (kFloats == 16 && left > 8) out[1] = static_cast<std::uint8_t>(bits >> 8);
 }
 
-/// The same as booleans, what is above 0.
+/// A line whose results are booleans: true above 0.
 template <int kBits>
 HWY_INLINE void put_signs(const DepthwiseRow& r, std::int64_t x, std::uint64_t bit,
                           const std::uint32_t* numbers) {

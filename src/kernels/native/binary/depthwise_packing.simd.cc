@@ -76,7 +76,7 @@ HWY_INLINE VU signs(const float* in, std::int64_t channels, std::int64_t bits) {
   return found;
 }
 
-/// The same of bytes, 0 or not.
+/// Signs of bytes that are 0 or not.
 HWY_INLINE VU signs(const std::uint8_t* in, std::int64_t channels, std::int64_t bits) {
   constexpr hn::Rebind<std::uint8_t, DU> narrow;
   auto found = hn::Zero(du);
@@ -148,7 +148,7 @@ HWY_INLINE hn::Mask<DU> mask_of(const std::uint8_t* in) {
   return hn::Ne(hn::PromoteTo(du, hn::LoadU(narrow, in)), hn::Zero(du));
 }
 
-/// The same of those that are left.
+/// Mask of the `left` last numbers.
 HWY_INLINE hn::Mask<DU> mask_of(const float* in, std::int64_t left) {
   return hn::RebindMask(du, hn::Gt(load_some(df, in, left), hn::Zero(df)));
 }

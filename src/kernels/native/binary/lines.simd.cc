@@ -172,7 +172,7 @@ HWY_INLINE void put_sums(const Tile& t, const Outputs& o, std::int64_t at, const
   for (int k = 0; k < 4 * kFloats; k += kFloats) put<false>(t, o, at + k, hn::Load(du, sums + k), -2);
 }
 
-/// Of counters that were never full.
+/// Sums of counters that were never full.
 template <bool kPlain, int P, int V>
 HWY_INLINE void put_all(const Tile& t, const V8 (&counts)[P][V]) {
   LAMINA_UNROLL
@@ -272,7 +272,7 @@ void pack_floats(const float* in, std::int64_t channels, std::uint8_t* out) {
     *out++ = static_cast<std::uint8_t>(b);
 }
 
-/// The same of bytes, 0 or not.
+/// Packs bytes that are 0 or not.
 void pack_booleans(const std::uint8_t* in, std::int64_t channels, std::uint8_t* out) {
   constexpr hn::Rebind<std::uint8_t, DI> narrow;
   const auto bytes_of = [&](const std::uint8_t* from) HWY_ATTR {
@@ -290,7 +290,7 @@ void pack_booleans(const std::uint8_t* in, std::int64_t channels, std::uint8_t* 
   std::memcpy(out, bytes, static_cast<std::size_t>((channels + 3) / 4));
 }
 
-/// The same of bits in bytes; an odd last byte has one half.
+/// Packs bits in bytes; an odd last byte has one half.
 void pack_bits(const std::uint8_t* in, std::int64_t units, std::uint8_t* out) {
   constexpr hn::Repartition<std::uint16_t, D8> d;
   constexpr hn::Rebind<std::uint8_t, decltype(d)> narrow;
@@ -366,7 +366,7 @@ constexpr auto kKernels = LAMINA_CONSTANT_PER_ISA(kLookupKernels);
 
 }  // namespace
 
-/// Those of the narrower vectors too, which few outputs fill: the fastest for so many.
+/// The fastest kernels for so many outputs, also those of narrower vectors, which few outputs fill.
 const Kernels& lookup_kernels(Isa isa, std::int64_t outputs) {
   const auto cost = [&](const Kernels& k) {
     const std::int64_t vectors = ceil_div(outputs, k.lanes);

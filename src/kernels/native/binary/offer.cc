@@ -31,7 +31,7 @@ struct Binary : Packing, Frame {
   Parts chunks{}, parts{};  ///< points and panels of a task
   Division tasks{};
 
-  /// Of a slot, for sums that lie apart.
+  /// Bytes per slot for sums that are kept in scratch memory.
   std::int64_t apart_bytes() const { return epilogue.apart_bytes(chunks.size * g.outputs); }
 };
 

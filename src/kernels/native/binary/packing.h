@@ -45,7 +45,7 @@ struct Picture {
   PackedSize starts_size(std::int64_t groups, std::int64_t stride) const;
 };
 
-/// Of one node for some kernels.
+/// How one node's input is packed for some kernels.
 struct Packing : Picture {
   const Kernels* kernels = nullptr;
   std::int64_t units = 1;         ///< of a group's channels
@@ -61,11 +61,11 @@ struct Packing : Picture {
   std::int64_t outputs() const { return g.outputs / g.groups; }  ///< of a group
   std::int64_t vector_bytes() const { return g.taps() * units * kernels->unit_bytes * kernels->lanes; }
   std::int64_t all_lanes() const { return g.groups * vectors * kernels->lanes; }
-  /// The same for an input that lies so: bits are read in place where they lie as windows want them.
+  /// The packing for an input with these rows: bits are read in place if they are in the order of windows.
   Packing reading(const Rows& in) const;
-  /// Of the packed picture, and as much as kernels read behind it.
+  /// Bytes of the packed image, and of what kernels read behind it.
   std::size_t bytes() const { return static_cast<std::size_t>(g.images * image) + 64; }
-  /// Of them those that pack() fills.
+  /// The bytes that pack() fills.
   std::size_t scratch_bytes() const { return as_it_lies ? 0 : bytes(); }
   /// Packs the pictures, if need be, on the threads of the current arena.
   void pack(const Rows& in, const void* from, void* scratch) const;
@@ -89,7 +89,7 @@ struct Packing : Picture {
   Tensor limits(const Tensor& starts) const;
 };
 
-/// Of a constant of any type, by element: more than 0.
+/// Signs of a constant of any type, by element: true above 0.
 std::vector<std::uint8_t> signs_of(const Tensor& weights);
 
 }  // namespace lamina::binary

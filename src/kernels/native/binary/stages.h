@@ -24,7 +24,7 @@ struct Packer {
 /// Epilogues that end in integers of 8 bits, scaled, shifted and bounded; nothing for others.
 std::optional<Epilogue> levels_in_registers(const NodeView& v);
 
-/// Of one node.
+/// The stages of one node.
 struct Frame {
   Epilogue epilogue;
   std::optional<Thresholds> thresholds;  ///< the kernel makes signs, and the epilogue is empty

@@ -14,7 +14,7 @@ struct Thresholds {
 
   /// Weights of u1 or other numbers, some outputs' turned, as u1.
   Tensor turned(const Tensor& weights) const;
-  /// Which outputs are turned, in a few characters: of packed weights in a WeightStore.
+  /// The outputs with inverted signs, in a few characters, for the key of packed weights in a WeightStore.
   std::string turned_key() const;
   /// What sums are compared with, likewise.
   std::string above_key() const;

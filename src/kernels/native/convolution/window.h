@@ -24,7 +24,8 @@ struct Geometry {
   bool pointwise() const { return !transposed && taps() == 1 && pad == Triple{0, 0, 0}; }
 };
 
-/// Of a Convolution, BinaryConvolution or ConvolutionBackpropData with static shapes and rank 3 to 5.
+/// Geometry of a Convolution, BinaryConvolution or ConvolutionBackpropData with static shapes and rank 3 to
+/// 5.
 Geometry geometry_of(const NodeView& v);
 
 /// Outputs along an axis with the same taps inside the picture: neighbours of a convolution; of a transposed
@@ -32,7 +33,7 @@ Geometry geometry_of(const NodeView& v);
 struct Run {
   std::int64_t first, step, count;              ///< outputs
   std::int64_t first_tap, tap_step, tap_count;  ///< none when all fall outside
-  std::int64_t input;                           ///< that the first output's first tap multiplies
+  std::int64_t input;                           ///< input position of the first output's first tap
   std::int64_t input_step, input_tap;           ///< how it moves from output to output, and from tap to tap
 
   std::int64_t tap(std::int64_t i) const { return first_tap + i * tap_step; }

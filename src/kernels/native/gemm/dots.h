@@ -32,7 +32,7 @@ struct Dots {
 };
 inline constexpr int kFewDotRows = 3;
 
-/// Those that this process runs.
+/// The dot products of this process' instruction set.
 const Dots& dots();
 
 }  // namespace lamina::gemm

@@ -163,13 +163,13 @@ struct Reading {
 /// Sums of short lists spend their time on adding up lanes.
 bool are_short(const Product& plain) { return plain.panels.depth < 4 * plain.panels.lanes; }
 
-/// Of those that are constant.
+/// How a constant right operand is read.
 Reading constant_reading(const Product& plain, const MatrixShape& s) {
   const bool lists = s.rows == 1 && !plain.dots && !are_short(plain);
   return {Matrices::Right::packed, lists ? gemm::Order::lists : gemm::Order::panels};
 }
 
-/// Of those whose columns lie together: with many rows a transposition is soon made up for.
+/// How a right operand with adjacent column elements is read: with many rows a transposition pays.
 Reading transposed_reading(const Product& plain, const MatrixShape& s) {
   constexpr std::int64_t kFewRows = 16, kFewRowsOfShortLists = 2;
   if (s.rows <= (are_short(plain) ? kFewRowsOfShortLists : kFewRows))

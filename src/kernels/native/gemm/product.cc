@@ -24,9 +24,9 @@ std::int64_t strip_bytes(const Machine& m) { return static_cast<std::int64_t>(m.
 constexpr std::int64_t kReadFloats = 256 << 10;
 constexpr std::int64_t kPackedLists = 64;
 constexpr double kTaskMicroseconds = 40;
-/// Of tasks, however much there is to do.
+/// Limit of the number of tasks, however large the product is.
 constexpr std::int64_t kMostChunks = 4096;
-/// Of B when it is read once.
+/// Rate at which B is read once.
 constexpr double kBytesPerMicrosecond = 20000;
 /// What lies in L1 beside the rest, and in L2 from one run to the next.
 double nearest_bytes(const Machine& m) { return static_cast<double>(m.l1) * 2 / 3; }

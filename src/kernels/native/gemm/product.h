@@ -46,7 +46,7 @@ struct Product {
   /// `run`: how many floats of k lie together in A, which decides about vectors along k. The machine outlives
   /// the product.
   Product(const Machine& machine, std::int64_t depth, std::int64_t columns, std::int64_t run);
-  /// Of integers, `depth` words deep; `rate`: what a unit of work costs.
+  /// A product of integers, `depth` words deep; `rate`: the cost of a unit of work.
   Product(const Machine& machine, Arithmetic arithmetic, Family rate, std::int64_t depth,
           std::int64_t columns);
 

@@ -128,7 +128,7 @@ class Task {
     if (stages_ && tile_.last) sums.apply(*stages_, o_.first);
   }
 
-  /// Of the task's columns.
+  /// Sums of the task's columns.
   Sums sums_of(const Strip& strip) const {
     const auto begin = p_.panels.column(first_panel_),
                count = std::min(p_.panels.column(last_panel_), p_.panels.columns) - begin;
@@ -346,7 +346,7 @@ class Task {
   const std::byte *a_, *b_;
   const float* group_bias_;
   std::int64_t row_, column_, group_;
-  // Of the strip at hand.
+  // Pointers of the current strip.
   std::byte* c_ = nullptr;  ///< its first point, at the first panel
   const std::byte* a_first_ = nullptr;
   const float* bias_ = nullptr;

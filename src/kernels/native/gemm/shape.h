@@ -35,7 +35,7 @@ constexpr Units units_of(Arithmetic a) {
 
 inline constexpr int kMostRows = 14;
 inline constexpr int kMostVectors = 3;
-/// Of integers, that are finished together at most.
+/// Most sums of integers that are finished together.
 inline constexpr int kHeldSums = 1024;
 inline constexpr int kMostDotColumns = 8;
 

@@ -13,7 +13,7 @@ namespace lamina::gemm {
 struct Region {
   std::int64_t width = 1, lines = 1;                 ///< points in a line; lines
   std::int64_t a_first = 0, a_line = 0, a_step = 0;  ///< elements: of point 0, between lines, in a line
-  std::int64_t c_first = 0, c_line = 0, c_step = 1;  ///< the same of C, in its rows
+  std::int64_t c_first = 0, c_line = 0, c_step = 1;  ///< positions in C, in its rows
   std::size_t cut = 0;                               ///< first of its Product::cuts
   std::int64_t bias = 0;                             ///< which list of Operands::bias is its own
 };

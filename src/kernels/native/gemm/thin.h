@@ -37,7 +37,7 @@ struct Thin {
   void (*lines)(const ThinTile&);
 };
 
-/// Those that this process runs.
+/// The thin products of this process' instruction set.
 const Thin& thin();
 
 }  // namespace lamina::gemm

@@ -103,8 +103,8 @@ HWY_INLINE void store_rows(const Tile& t, typename W::V (&sums)[R][N], typename 
     for (int v = 0; v < N; ++v) hn::StoreU(sums[m][v], d, c + v * kLanes);
 }
 
-/// The same from a buffer of `vectors` per row, touching no other columns. Alike for all with these sums,
-/// which code of some processors must not share with others' under a name of theirs.
+/// Stores rows of sums from a buffer of `vectors` per row, touching no other columns. A template, so that the
+/// code of one instruction set is not merged with that of another.
 template <class W>
 HWY_NOINLINE void store_some_rows(const Tile& t, const typename W::T* sums, int rows, int vectors,
                                   typename W::T* c, const typename W::T* add, std::int64_t columns) {
@@ -162,10 +162,10 @@ class HeldSums {
         sets_(steps_ == t.steps && joined(t) ? HWY_MIN(t.repeat, kTiles / steps_) : 1),
         row_(steps_ * kWidth) {}
 
-  /// Of the tile that comes next, row_step() from row to row.
+  /// Buffer of the next tile, row_step() from row to row.
   HWY_INLINE std::int32_t* next() { return buffer_ + set_ * R * row_ + step_ * kWidth; }
   HWY_INLINE std::int64_t row_step() const { return row_; }
-  /// They are there.
+  /// Finishes the sums of a tile that are in the buffer.
   HWY_INLINE void put(const Tile& t, std::int64_t set, std::int64_t step) {
     if (++step_ < steps_ && step + 1 < t.steps) return;
     if (++set_ == sets_ || set + 1 == t.repeat) {

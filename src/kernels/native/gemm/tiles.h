@@ -62,9 +62,9 @@ struct Tiles {
                           float* to, std::int64_t to_row);
 };
 
-/// Those that this process runs.
+/// The tiles of this process' instruction set.
 const Tiles& tiles();
-/// Of quads only where multiplies_quads().
+/// The tiles of an arithmetic; of quads only if multiplies_quads().
 const Tiles& tiles(Arithmetic arithmetic);
 
 /// Whether there are kernels of quads; with AVX-VNNI or AVX-512 VNNI.

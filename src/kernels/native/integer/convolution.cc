@@ -24,7 +24,7 @@ using integers::SourceCopy;
 using integers::WeightPlaces;
 using windows::Geometry;
 
-/// Of sums of weights, for all regions of taps.
+/// Most sums of weights, for all regions of taps.
 constexpr std::int64_t kMostListed = 1 << 24;
 
 struct IntegerConvolution {
@@ -64,7 +64,7 @@ bool lines_as_runs(const Geometry& g, const Operands& o) {
          g.inputs % o.units().in_word() != 0;
 }
 
-/// All that outputs read lies in the picture.
+/// The geometry with borders, so that no output reads beyond the input.
 Geometry with_borders(Geometry g) {
   for (std::size_t i = 0; i < 3; ++i)
     g.in[i] = (g.out[i] - 1) * g.stride[i] + (g.kernel[i] - 1) * g.dilation[i] + 1;
@@ -181,7 +181,7 @@ void list_sums(const IntegerConvolution& c, const void* weights, std::int32_t* w
     std::copy_n(sums + i * p.panels.columns, p.panels.columns, to + i * p.panels.padded_columns());
 }
 
-/// Its k is cut into windows of channels.
+/// True if its k consists of windows of channels.
 bool matches(const Geometry& g) {
   return !g.transposed && integers::has_windows(g.inputs / g.groups) &&
          g.taps() <= gemm::kMostMatchedSegments;

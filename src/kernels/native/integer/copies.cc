@@ -50,7 +50,8 @@ void SourceCopy::lines(const std::uint8_t* source, std::int32_t zero, std::byte*
                        std::int64_t end) const {
   const auto convert = source_loops().copy[static_cast<std::size_t>(how)];
   const bool is_signed = how == Copy::words_of_signed || how == Copy::shifted_bytes;
-  // Of words nothing is left of the zero point; bytes have it as they have their numbers.
+  // Padding: words are copied less their zero point, so it is 0; bytes keep the zero point like their
+  // numbers.
   const int around = element() == 2 ? 0 : zero + (how == Copy::shifted_bytes ? 128 : 0);
   const auto point_bytes = channels * element(), line_bytes = out[2] * point_bytes;
   const auto fill = [&](std::byte* at, std::int64_t points) {

@@ -169,7 +169,7 @@ struct Tables {
   std::int64_t size() const { return 1 + starts() + lists * 2 * windows * kWindow / 4; }
 };
 
-/// Those of one group of columns; false where a weight has more than 8 bits.
+/// Fills the list of one group of columns; false if a weight has more than 8 bits.
 bool fill_list(const Product& p, const Operands& o, const WeightPlaces& at, const void* weights,
                std::int64_t index, std::int32_t* starts, std::uint8_t* places) {
   const Columns columns(p, index);
@@ -211,7 +211,7 @@ Tensor tables_of(const Product& p, const Operands& o, const WeightPlaces& at, co
   return out;
 }
 
-/// Of the best order; an empty tensor where none pays.
+/// Tables of the best order; an empty tensor if none pays.
 Tensor best_tables(Product& p, const Operands& o, const WeightPlaces& at, const Tensor& weights) {
   Tensor best(ElementType::i32, {0});
   double least = kMostCost;

@@ -31,7 +31,7 @@ auto fastest(const Operands& operands, const std::optional<Operands>& matched, c
   return other;
 }
 
-/// The same as pack_weights() in the product's order.
+/// pack_weights() in the product's order.
 void pack_matched(const gemm::Product& p, const Operands& o, const WeightPlaces& places, const void* weights,
                   std::byte* to);
 

@@ -15,7 +15,7 @@ struct Range {
   std::int32_t low = 0, high = 0;
 };
 
-/// Of weights less their zero points.
+/// Range of weights less their zero points.
 Range range_of(const Tensor& weights, const Operands& o, std::int64_t per_column) {
   const bool several = o.weight_zeros.size() > 1;
   if (several && per_column == 0) {

@@ -25,11 +25,11 @@ struct Operands {
   std::vector<std::int32_t> weight_zeros;  ///< none, one, or one per column
 
   gemm::Units units() const { return gemm::units_of(arithmetic); }
-  /// Of bytes: quads, small ones or not.
+  /// True if the operands are bytes: quads, small ones or not.
   bool quads() const { return units().element == 1; }
   /// In windows that may begin anywhere (gemm/matched_order.h).
   bool matched() const { return arithmetic == gemm::Arithmetic::matched_quads; }
-  /// Of so many numbers that lie together.
+  /// Words that hold so many adjacent numbers.
   std::int64_t words(std::int64_t numbers) const {
     using gemm::MatchedOrder;
     return matched() ? ceil_div(numbers, MatchedOrder::kWindow) * MatchedOrder::kLeastWords
@@ -52,7 +52,7 @@ struct Operands {
     return weights == ElementType::i8 ? static_cast<const std::int8_t*>(list)[i]
                                       : static_cast<const std::uint8_t*>(list)[i];
   }
-  /// The same as quads have it.
+  /// Zero point as quads store it: u8, signed values + 128.
   std::int32_t shifted(std::int32_t zero) const { return zero + (signed_source ? 128 : 0); }
   /// Sums begin with something.
   bool compensated() const { return quads() && (zero_at_run || shifted(source_zero) != 0); }
@@ -63,14 +63,14 @@ struct Operands {
   std::string weights_key() const;
 };
 
-/// Those of a Convolution or MatMul that there may be, the likeliest first: what weights are is seen when
-/// they are packed, not while offering (plans in files have no weights). None and a sentence when there is no
-/// code for the node. `columns`: as many zero points as weights may have.
+/// Possible operands of a Convolution or MatMul, the likeliest first: the values of weights are known when
+/// they are packed, not while offering (plans in files have no weights). None, and a sentence, when there is
+/// no code for the node. `columns`: as many zero points as weights may have.
 std::vector<Operands> operands_of(const NodeView& v, std::int64_t columns, std::string& why);
-/// The same operands as matched quads, which may be faster than pairs: matching.h sees whether they are.
+/// The operands as matched quads, which may be faster than pairs: matching.h decides whether they are.
 std::optional<Operands> matched_quads(const NodeView& v, const Operands& operands);
 
-/// Which of them it is. `per_column`: weights of a column that lie together, or 0.
+/// The operands that fit the weights. `per_column`: number of adjacent weights of a column, or 0.
 Operands settled(const std::vector<Operands>& possible, const Tensor& weights, std::int64_t per_column,
                  WeightStore& store);
 

@@ -18,7 +18,7 @@ constexpr std::int64_t kMostTiles = 48;
 constexpr std::int64_t kOutputs = kWinogradOutputs * kWinogradOutputs;
 /// What transforms cost for a channel of a tile, in multiply-adds of the products.
 constexpr double kInputWork = 190, kOutputWork = 400;
-/// And where the last of them fill no vector, which is read number by number.
+/// Further work for a remainder of channels that fills no vector and is read number by number.
 constexpr double kPartWork = 40000;
 /// What weights must gain that are 8 times as large as direct ones and stay in no near cache: else loading
 /// and memory would pay for little.

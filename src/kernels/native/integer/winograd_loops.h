@@ -4,7 +4,7 @@
 
 namespace lamina::integers {
 
-/// Of inputs and of outputs of a tile, along a side.
+/// Inputs and outputs of a tile, along a side.
 inline constexpr int kWinogradInputs = 6, kWinogradOutputs = 4;
 inline constexpr int kWinogradPlaces = kWinogradInputs * kWinogradInputs;
 

@@ -11,7 +11,7 @@ struct WinogradWeights {
 
   std::int64_t words() const { return ceil_div(inputs, std::int64_t{2}); }
   std::int64_t panels() const { return ceil_div(ceil_div(outputs, lanes), std::int64_t{2}); }
-  /// Of the panel's columns; of its first in the packed weights, in words.
+  /// Vectors of a panel's columns; position of its first weights, in words.
   std::int64_t vectors(std::int64_t panel) const;
   std::int64_t offset(std::int64_t panel) const;
   std::int64_t bytes() const { return 4 * offset(panels()); }

@@ -17,7 +17,7 @@ class Indices {
   std::int64_t within(std::int64_t i, std::int64_t size, std::string_view op) const {
     return checked((*this)[i], size, op);
   }
-  /// The same, but -1 outside of the axis.
+  /// The index as a position on the axis, or -1 outside of it.
   std::int64_t found(std::int64_t i, std::int64_t size) const {
     const auto index = (*this)[i];
     return index < -size || index >= size ? -1 : (index < 0 ? index + size : index);

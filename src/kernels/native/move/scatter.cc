@@ -182,7 +182,7 @@ Verdict describe(const NodeView& v, Updates& c) {
 
 /// Replacements known beforehand, when the indices are constant and valid.
 std::optional<ByteRuns> known_runs(const Updates& c, const Tensor* indices) {
-  // The same indices may serve all outer slices.
+  // All outer slices may share the same indices.
   const auto each = c.index_count > 0 ? c.index_count : c.pieces;
   if (!indices || c.how != How::replace || each > (std::int64_t{1} << 22)) return std::nullopt;
   const auto list = to_ints(*indices);

@@ -16,7 +16,7 @@ struct CopyJob {
   std::size_t src = 0, dst = 0;  ///< which input and output of the node
 };
 
-/// The same copy with unit axes dropped and neighbours merged that lie in one line in both; the axis with the
+/// The copy with unit axes dropped and with axes merged that are contiguous in both; the axis with the
 /// smallest destination stride last.
 CopyJob simplified(CopyJob job);
 

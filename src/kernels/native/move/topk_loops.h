@@ -8,7 +8,7 @@ struct BestLoops {
   std::int64_t lanes = 0;
   /// First of the largest (smallest) elements of a line of `lanes` elements and more; -1 when there is a NaN.
   std::int64_t (*line)(const float* x, std::int64_t count, bool smallest) = nullptr;
-  /// The same for `lanes` neighbouring columns of `count` rows that lie `stride` elements apart.
+  /// The loop for `lanes` adjacent columns of `count` rows that are `stride` elements apart.
   void (*columns)(const float* x, std::int64_t count, std::int64_t stride, bool smallest,
                   std::int32_t* indices) = nullptr;
 };

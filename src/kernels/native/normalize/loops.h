@@ -39,7 +39,7 @@ struct NormalizeLoops {
   void (*line_moments)(const float* x, std::int64_t count, float* sum, float* squares) = nullptr;
   /// Sum of x[i]^2.
   float (*line_squares)(const float* x, std::int64_t count) = nullptr;
-  /// The same for each of `columns` columns of rows that lie `stride` elements apart.
+  /// Moments of each of `columns` columns of rows that are `stride` elements apart.
   void (*column_moments)(const float* x, std::int64_t rows, std::int64_t stride, std::int64_t columns,
                          float* sums, float* squares) = nullptr;
   void (*column_squares)(const float* x, std::int64_t rows, std::int64_t stride, std::int64_t columns,

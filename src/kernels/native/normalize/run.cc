@@ -17,7 +17,7 @@ constexpr std::int64_t kBlock = 256;  // columns taken at once
 using Measure = Normalization::Measure;
 using Affine = Normalization::Affine;
 
-/// Of two parts' means, `share` of all elements being in the other part. Infinite ones stay.
+/// Mean of two parts' means, `share` of all elements being in the other part. Infinite means stay.
 double merged_mean(double mean, double other, double share) {
   const double difference = other - mean;
   return std::isfinite(difference) ? mean + difference * share : mean + other;
@@ -49,7 +49,7 @@ struct Moments {
   }
 };
 
-/// The same of numbers whose squares leave the range of f32.
+/// Moments of numbers whose squares leave the range of f32.
 Moments exact_moments(const float* x, std::int64_t count, std::int64_t stride, bool squares_only) {
   Moments m{static_cast<double>(count), 0, 0};
   for (std::int64_t i = 0; i < count && !squares_only; ++i)

@@ -23,7 +23,7 @@ struct Normalization {
   Affine affine = Affine::none;
   std::int64_t channels = 1;  ///< Affine::channel: of the whole tensor
   std::int64_t channel = 1;   ///< elements of one, for lines
-  Dims line;                  ///< that scale and bias are expanded to
+  Dims line;                  ///< shape to which scale and bias are expanded
   Tensor scale, bias;         ///< constants to expand, and expanded; else inputs 1 and 2 are read
   bool reads_scale = false, reads_bias = false;
   std::int64_t parts = 1;  ///< into which the rows of one outer index are cut for threads

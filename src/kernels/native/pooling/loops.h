@@ -38,7 +38,7 @@ struct PoolLoops {
   Run mean_line_f32 = nullptr;
 };
 
-/// Of that level of instructions.
+/// The loops of that level of instructions.
 const PoolLoops& pool_loops(Isa isa);
 
 /// channels_last: f32 means of integers, whose sums are exact (windows of less than 2^23 of them).

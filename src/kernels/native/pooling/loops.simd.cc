@@ -117,8 +117,8 @@ HWY_INLINE void visit(const Positions& p, const Load& load, const Add& add) {
     }
 }
 
-/// The same added to sums[k]. Large windows are summed by parts of a line and by lines: small numbers would
-/// get lost beside the sum of all before them.
+/// Adds windows to sums[k]. Large windows are summed by parts of a line and by lines, since small numbers
+/// would get lost beside the sum of all before them.
 template <int kCount, class D, class V, class Load>
 HWY_INLINE void sum_up(D d, const Positions& p, V (&sums)[kCount], const Load& load) {
   constexpr std::int64_t kPart = 1024;

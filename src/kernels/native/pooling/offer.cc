@@ -127,7 +127,8 @@ void describe(const NodeView& v, Windows& c) {
   }
 }
 
-/// Of outputs line by line: each position of their windows is begun for every line, however short that is.
+/// Cost of outputs line by line: each position of their windows is begun for every line, however short that
+/// is.
 Cost lines_cost(const Machine& machine, const Windows& c, std::size_t bytes) {
   const auto lanes = pool_loops(machine.isa()).lanes * 4 / static_cast<std::int64_t>(bytes);
   const auto vectors = static_cast<double>(ceil_div(c.out[2], lanes));

@@ -51,7 +51,7 @@ struct RecurrentStep {
   const float* c = nullptr;  ///< LSTM
   float* next_c = nullptr;
   float* z = nullptr;                ///< GRU, unless linear: made by gru_gates, read by gru_candidate
-  float* reset_h = nullptr;          ///< the same
+  float* reset_h = nullptr;          ///< likewise
   const float* peepholes = nullptr;  ///< [3][padded] in the order i, o, f, or null
   const float* r_bias = nullptr;     ///< GRU, linear: [padded]
   float clip = 0;                    ///< 0: none
@@ -70,7 +70,7 @@ struct RecurrentTable {
   Step gru_gates = nullptr, gru_candidate = nullptr;
 };
 
-/// Of that level of instructions.
+/// The table of that level of instructions.
 const RecurrentTable& recurrent_table(Isa isa);
 
 }  // namespace lamina

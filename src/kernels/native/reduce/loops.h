@@ -22,7 +22,7 @@ struct ReduceLines {
 };
 
 struct ReduceLoops {
-  /// Of all elements of lines of `size`. NaN stays NaN.
+  /// Reduces all elements of lines of `size`. NaN stays NaN.
   float (*lines)(const ReduceLines& lines, std::int64_t size) = nullptr;
   /// out[j] of the elements j of the lines, j < width.
   void (*columns)(const ReduceLines& lines, std::int64_t width, float* out) = nullptr;

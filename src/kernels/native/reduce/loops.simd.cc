@@ -117,7 +117,7 @@ class Lines {
   HWY_INLINE explicit Lines(const ReduceLines& job) : x_(job.in), axes_(job.axes), last_(job.rank - 1) {
     for (int a = 0; a <= last_; ++a) at_[a] = 0;
   }
-  /// This one; then moves on.
+  /// Returns the current position; then moves on.
   HWY_INLINE const float* next() {
     const float* x = x_;
     for (int a = last_; a >= 0; --a) {

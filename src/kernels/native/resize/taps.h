@@ -1,5 +1,5 @@
 #pragma once
-/// Which input positions an output position of a resized axis reads, and with what weights.
+/// The input positions that an output position of a resized axis reads, and their weights.
 #include <cstdint>
 #include <vector>
 

@@ -65,7 +65,7 @@ struct IntegerFinish {
     std::uint8_t low = 0, high = 255, turned = 0;  ///< turned: 0x80 for i8, whose zero is 128
   } packs;
 
-  /// Of an element of what is stored, and of what is added; of rows 0, since a point has one number.
+  /// Bytes of an element that is stored, and of one that is added; 0 for rows, since a point has one number.
   std::int64_t stored_bytes() const { return stored == Stored::bytes ? 1 : 4; }
   std::int64_t added_bytes() const {
     if (added == Added::none || added == Added::rows) return 0;
@@ -75,9 +75,9 @@ struct IntegerFinish {
   bool simple() const {
     return scaled_only() && step.step == 1 && !has_post && (stored == Stored::floats || !nan);
   }
-  /// The same but for a second scale and shift, and a step.
+  /// True without a second tensor, slopes, levels or a finish; a second scale and shift, and a step, may be.
   bool scaled_only() const { return nothing_joins() && finish.kind == Finish::Kind::none && !levels.any; }
-  /// And but for levels and a finish.
+  /// True without a second tensor, joined levels or slopes.
   bool nothing_joins() const { return added == Added::none && !joined.any && !slopes; }
 };
 

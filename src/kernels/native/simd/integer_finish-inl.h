@@ -79,7 +79,7 @@ HWY_INLINE hn::Vec<Bytes> load_bytes(const std::uint8_t* from, std::int64_t coun
 #endif
 }
 
-/// Of the second tensor, as numbers.
+/// Elements of the second tensor, as numbers.
 HWY_INLINE V added(const IntegerFinish& f, const void* from, std::int64_t channel, std::int64_t count) {
   using Added = IntegerFinish::Added;
   const D d;

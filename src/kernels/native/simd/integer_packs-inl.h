@@ -46,7 +46,7 @@ HWY_INLINE hn::Vec<AllBytes> packed(const Sums (&v)[4], Halves zero) {
 #endif
 }
 
-/// Its quarters, to where `at` says from `out` on.
+/// Stores the quarters of a vector at the distances `at` from `out`.
 HWY_INLINE void store_quarters(hn::Vec<AllBytes> v, std::byte* out, const std::int64_t (&at)[4]) {
   [[maybe_unused]] const auto to = [&](int i) HWY_ATTR { return reinterpret_cast<__m128i*>(out + at[i]); };
 #if HWY_TARGET == HWY_AVX3
@@ -67,7 +67,7 @@ HWY_INLINE void store_quarters(hn::Vec<AllBytes> v, std::byte* out, const std::i
 #endif
 }
 
-/// The same of halves.
+/// Stores the halves of a vector.
 HWY_INLINE void store_halves(hn::Vec<AllBytes> v, std::byte* first, std::byte* second) {
 #if HWY_TARGET == HWY_AVX3
   _mm256_storeu_si256(reinterpret_cast<__m256i*>(first), _mm512_castsi512_si256(v.raw));
@@ -104,7 +104,7 @@ class PackedBytes {
   hn::Vec<AllBytes> low_, high_, turned_;
 };
 
-/// The same where more is done and nothing is NaN.
+/// Rounds and stores with further steps, where no number is NaN.
 template <Between kBetween>
 class PackedBytesBehind {
  public:

@@ -42,7 +42,7 @@ class PerIsa {
  public:
   constexpr PerIsa(F* sse41, F* avx2, F* avx512) : list_{sse41, avx2, avx512} {}
 
-  /// Of effective_isa().
+  /// The function for effective_isa().
   F* best() const { return at(static_cast<std::size_t>(effective_isa())); }
 
  private:
@@ -74,7 +74,7 @@ class TablePerIsa {
 #define LAMINA_PER_ISA(NAME) \
   ::lamina::PerIsa { N_SSE4::NAME, N_AVX2::NAME, N_AVX3::NAME }
 
-/// The same of constants.
+/// Declares a constant per instruction set.
 #define LAMINA_CONSTANT_PER_ISA(NAME) \
   ::lamina::TablePerIsa { N_SSE4::NAME, N_AVX2::NAME, N_AVX3::NAME }
 

@@ -28,7 +28,7 @@ struct SoftmaxTable {
   std::int64_t column_count = 0;
 };
 
-/// Of that level of instructions.
+/// The table of that level of instructions.
 const SoftmaxTable& softmax_table(Isa isa);
 
 }  // namespace lamina

@@ -19,7 +19,7 @@ inline constexpr std::size_t kNoInput = SIZE_MAX;
 struct View {
   std::size_t input = kNoInput;  ///< of the node
   Tensor constant;               ///< when it is no input; as the model has it until arrange_constants()
-  ElementType carried = ElementType::f32;  ///< that loops read
+  ElementType carried = ElementType::f32;  ///< type that loops read
   bool reorders = false;                   ///< the constant is to lie as the target
   bool is_tile = false;                    ///< the base result, given piece by piece
   std::size_t bytes = 4;                   ///< of an element

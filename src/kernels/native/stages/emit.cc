@@ -83,7 +83,7 @@ std::vector<Sort> sorts_of(const Lowered& body) {
 /// Operations of more cycles per element are bound by arithmetic, not by their operands.
 constexpr double kMostLight = 0.2;
 
-/// Of cutting blocks at that axis.
+/// Cycles of cutting blocks at that axis.
 Routine::Cycles block_cycles(Routine& code, std::size_t axis, std::int64_t inner, std::int64_t room) {
   const auto size = code.dims[axis];
   const auto rows = std::min(size, std::max<std::int64_t>(1, room / inner));

@@ -37,7 +37,7 @@ std::size_t channel_axis(const NodeView& v, Layout layout) {
   return rank == 0 || vector ? rank : rank - 1;
 }
 
-/// The same of sums of integers.
+/// The part of an epilogue of integer sums that runs in registers.
 std::optional<Epilogue> integers_in_registers(const NodeView& v, Epilogue e) {
   e.integers = IntegerEpilogue::of(v, channel_axis(v, e.out.layout));
   if (!e.integers) return std::nullopt;

@@ -42,13 +42,13 @@ class Sums {
   Sums(const Rows& rows, void* out, const Patch& patch, void* apart)
       : rows_(rows), out_(out), patch_(patch), apart_(static_cast<std::byte*>(apart)) {}
 
-  /// Of the first point, at the patch's first channel.
+  /// Address of the first point, at the patch's first channel.
   float* data() const { return reinterpret_cast<float*>(memory()); }
   /// Floats from point to point, and from set to set.
   std::int64_t row() const { return apart_ ? patch_.channels : patch_.step * rows_.step; }
   std::int64_t set() const { return apart_ ? patch_.count * patch_.channels : patch_.move * rows_.step; }
 
-  /// The same where registers make what is stored, which is not always of 32 bits.
+  /// The address if registers make the stored elements, which are not always of 32 bits.
   std::byte* memory() const {
     return apart_ ? apart_ : rows_.at<std::byte>(out_, patch_.point, patch_.channel);
   }
@@ -88,7 +88,7 @@ struct Epilogue {
   }
   /// Sums need memory of their own.
   bool apart() const { return stages && bits_of(out.element) != bits_of(ElementType::f32); }
-  /// Of that memory, whole cache lines, for so many sums.
+  /// Bytes of scratch memory, in whole cache lines, for so many sums.
   std::int64_t apart_bytes(std::int64_t sums) const { return apart() ? round_up(sums * 4, 64) : 0; }
 
   /// Layouts, consumed constants, slices and cost in an offer whose own inputs are set; inputs that the
@@ -105,7 +105,7 @@ struct Epilogue {
   const float* add_at(const RunArgs& args, std::int64_t point, std::int64_t channel = 0) const {
     return add ? added.at<const float>(args.in[*add], point, channel) : nullptr;
   }
-  /// The same in what lies as `added` says.
+  /// Address of a point in memory with the rows of `added`.
   const std::byte* add_at(const void* memory, std::int64_t point, std::int64_t channel) const {
     return added.at<const std::byte>(memory, point, adds_rows() ? 0 : channel);
   }

@@ -1,5 +1,5 @@
 #pragma once
-/// Which loop, or which function of one element, belongs to an operator.
+/// The loop, or the function of one element, of an operator.
 #include <optional>
 #include <utility>
 #include <vector>
@@ -24,7 +24,7 @@ struct Functions {
   const void *real1 = nullptr, *real2 = nullptr, *real3 = nullptr;
   const void *integer1 = nullptr, *integer2 = nullptr;
   const void *unsigned1 = nullptr, *unsigned2 = nullptr;
-  /// Of integers of a type; null when there is none.
+  /// The function for integers of a type; null when there is none.
   const void* whole(ElementType type, std::size_t operands) const {
     const bool u64 = type == ElementType::u64;
     return operands == 1   ? (u64 ? unsigned1 : integer1)

@@ -56,7 +56,7 @@ class IntegerChain {
  private:
   const Graph& body() const { return *epilogue(v_.node()); }
 
-  /// Those of signs are floats already.
+  /// Converts sums to floats; sums of signs are floats already.
   bool floats_from_sums() {
     if (body().type(body().inputs()[0]).element == ElementType::f32) return true;
     const auto* convert = at_->node->op.as<Convert>();
@@ -83,7 +83,7 @@ class IntegerChain {
            dims[dims.size() - behind] == size;
   }
 
-  /// The other operand, where it is a constant as it stands.
+  /// The other operand, if it is an unchanged constant.
   const Tensor* constant_operand() const {
     if (at_->operand_element != ElementType::undefined) return nullptr;
     return at_->constant ? at_->constant : at_->extra ? v_.constant(*at_->extra) : nullptr;
@@ -98,7 +98,7 @@ class IntegerChain {
     ++at_;
   }
 
-  /// Of a PRelu that is no leaky ReLU.
+  /// Takes the slopes of a PRelu that is not a leaky ReLU.
   void slopes() {
     if (at_ == stages_.end() || at_->running != 0 || !at_->node->op.is<PRelu>()) return;
     const auto* slope = constant_operand();
@@ -213,7 +213,7 @@ class IntegerChain {
 
   static constexpr float kMostSteps = 510;  // from -255 to 255
 
-  /// Of scaled and shifted sums, whatever they are; NaN where one of the constants is.
+  /// Bound of scaled and shifted sums, whatever they are; NaN where one of the constants is.
   float largest_value() const { return 0x1p31f * largest(e_.scale_, 1) + largest(e_.shift_, 0); }
   static float largest(const Tensor& t, float none) {
     if (!t.valid()) return none;
@@ -222,14 +222,14 @@ class IntegerChain {
     return most;
   }
 
-  /// The same with what joins them, which is no float.
+  /// Bound with a second tensor of integers.
   float largest_joined() const {
     const auto& f = e_.finish_;
     if (f.joined.any) return kMostSteps * std::fabs(f.joined.scale);
     return (f.levels.any ? kMostSteps * std::fabs(f.levels.scale) : largest_value()) +
            kMostSteps * std::fabs(f.added_scale) + largest(e_.added_constant_, 0);
   }
-  /// And with a second scale and shift.
+  /// Bound with a second scale and shift.
   float largest_later() const {
     return largest_joined() * largest(e_.post_scale_, 1) + largest(e_.post_shift_, 0);
   }

@@ -21,16 +21,16 @@ namespace lamina {
 
 class IntegerEpilogue {
  public:
-  /// Of a node whose sums are i32, or whole numbers in f32; `axis`: of the output, that of the channels; its
-  /// rank where there is none.
-  /// Nothing for other chains.
+  /// The epilogue of a node whose sums are i32, or whole numbers in f32. `axis`: the output's axis of
+  /// channels; its rank if there is none. Nothing for other chains.
   static std::optional<IntegerEpilogue> of(const NodeView& v, std::size_t axis);
 
   const IntegerFinish& finish() const { return finish_; }  ///< complete after pack()
   /// Input of the node, of the output's shape, and its element type.
   std::optional<std::size_t> added() const { return added_; }
   ElementType added_element() const;
-  /// Or none. After pack() it is dense, or has one number for each point: of finish().rows.
+  /// The constant second tensor, or none. After pack() it is dense, or has one number for each point of
+  /// finish().rows.
   const Tensor& added_constant() const { return added_constant_; }
   bool adds_rows() const { return finish_.added == IntegerFinish::Added::rows; }
   /// Estimated, beyond what products with f32 sums do at their end.

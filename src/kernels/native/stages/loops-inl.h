@@ -113,7 +113,7 @@ HWY_INLINE void for_pairs(const LoopArgs& args, const F& f, const S& store) {
           i, rest);
 }
 
-/// The same for whichever operands are vectors.
+/// Applies f with any of the operands as vectors.
 template <class F, class S>
 HWY_INLINE void for_operands(const LoopArgs& args, const F& f, const S& store) {
   if ((args.vectors & 3) == 3)

@@ -90,7 +90,7 @@ int Lowering::read_scale(const Node& n, std::int64_t axis) {
 int Lowering::lower_quantize(const Node& n, const Quantize& q) {
   if (q.block_size > 0) return refuse("blocked scales");
   const auto to = q.destination_type;
-  // Of types of up to 16 bits the sum with the zero point is exact in f32 (beyond, the result saturates).
+  // For types of up to 16 bits the sum with the zero point is exact in f32 (beyond, the result saturates).
   const auto loop = quantize_loops().quantize[static_cast<int>(to)];
   const auto sum = loop ? ElementType::f32 : ElementType::f64;
   const auto given = read(n.inputs[0]), scale = read_scale(n, q.axis), zero = read_zero_point(n, q.axis, sum);

@@ -44,7 +44,7 @@ class StageProgram {
   /// The node's epilogue for output 0 in that layout, or null and a sentence that says why not. Its base
   /// result must have the shape of the output.
   static std::shared_ptr<const StageProgram> of_epilogue(const NodeView& v, Layout layout, std::string& why);
-  /// The same behind the first `kept` stages, whose results are the base.
+  /// The program after the first `kept` stages, whose results are the base.
   static std::shared_ptr<const StageProgram> of_later_stages(const NodeView& v, std::size_t kept,
                                                              Layout layout, std::string& why);
   /// An element-wise node, or an Elementwise with its epilogue: all inputs are operands that may broadcast.

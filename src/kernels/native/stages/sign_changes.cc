@@ -13,7 +13,8 @@
 namespace lamina {
 namespace {
 
-/// So large constants and so many stages make no infinities, whose product by 0 had no order.
+/// Bounds of constants and of the number of stages: beyond them infinities may arise, whose product by 0 has
+/// no order.
 constexpr double kLargest = 1000;
 constexpr std::size_t kMostStages = 9;
 

@@ -13,8 +13,8 @@ struct SignChanges {
   std::vector<double> at;         ///< the largest sum whose sign is the first
 };
 
-/// Of the sums [least, most] of a node with channels along axis 1. Nothing when the epilogue makes something
-/// else than booleans, reads more than constants per channel, or may rise and fall.
+/// Sign changes for the sums [least, most] of a node with channels along axis 1. Nothing when the epilogue
+/// does not make booleans, reads more than constants per channel, or may rise and fall.
 std::optional<SignChanges> sign_changes(const NodeView& v, ElementType sums, double least, double most);
 
 }  // namespace lamina

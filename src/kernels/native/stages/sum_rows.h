@@ -13,7 +13,7 @@ struct SumRows {
   std::int64_t sums_step;    ///< from point to point
   std::byte* out;            ///< of the first point, at the first channel
   std::int64_t out_step;     ///< bytes from point to point
-  const std::byte* added;    ///< the same of the second tensor, or null
+  const std::byte* added;    ///< row of the second tensor, or null
   std::int64_t added_step;
   std::int64_t points;
   std::int64_t channel, channels;  ///< the first, and how many

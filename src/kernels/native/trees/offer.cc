@@ -27,7 +27,7 @@ std::span<const TreeRecord<T>> records_of(const Tensor& packed) {
   return {reinterpret_cast<const TreeRecord<T>*>(packed.raw()), packed.bytes() / sizeof(TreeRecord<T>)};
 }
 
-/// Of everything that decides what the records are, but the nodes.
+/// A key of everything that decides the records, except the nodes.
 std::string key_of(const std::vector<Tensor>& tables, ElementType type) {
   Hasher hash;
   for (const std::size_t i : {2, 3, 4, 6}) {

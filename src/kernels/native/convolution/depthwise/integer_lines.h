@@ -22,7 +22,7 @@ struct IntegerLines : LineGeometry {
   const std::int32_t* weights = nullptr;      ///< [vector][group][line][tap along it][lanes]
   const std::int32_t* weight_sums = nullptr;  ///< [vector][lanes]
   std::byte* out = nullptr;                   ///< the first point of line `first`, at the first channel
-  const std::byte* add = nullptr;             ///< the same of the second tensor, or null
+  const std::byte* add = nullptr;             ///< the second tensor's elements, or null
   std::int64_t out_size = 0, add_size = 0;    ///< bytes of an element
   std::int64_t channel = 0;                   ///< the first
   IntegerFinish finish = {};
@@ -41,8 +41,8 @@ struct IntegerKernels {
 /// Lines that `three` and `five` make at once, for which they want weights.
 inline constexpr std::int64_t kLinesAtOnce = 2;
 
-/// Those of the widest vectors of that machine that `channels` fill. `bytes`: weights are of 8 bits, with
-/// sign.
+/// The kernels with the widest vectors of that machine that `channels` fill. `bytes`: weights are signed
+/// 8-bit numbers.
 const IntegerKernels& integer_kernels_for(const Machine& machine, std::int64_t channels, bool bytes);
 
 }  // namespace lamina::depthwise

@@ -45,7 +45,7 @@ struct Pairs {
   static constexpr int kRows = 2;
   static constexpr std::int32_t splat(std::int32_t byte) { return byte * 0x00010001; }
 
-  /// Those of `lanes` channels; of fewer in a part.
+  /// Numbers of `lanes` channels; of fewer in a part.
   template <bool kPart>
   static HWY_INLINE Sums words(const std::uint8_t* const* rows, std::uint32_t flip,
                                [[maybe_unused]] std::int64_t channels) {

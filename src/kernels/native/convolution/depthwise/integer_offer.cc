@@ -27,19 +27,19 @@ struct IntegerDepthwise {
   Epilogue epilogue;
   const depthwise::IntegerKernels* kernels = nullptr;
   void (*kernel)(const IntegerLines&) = nullptr;
-  std::int64_t lines = 1;  ///< that the kernel makes at once
+  std::int64_t lines = 1;  ///< lines that the kernel makes at once
   Rows in{};
   depthwise::Tasks tasks{};
   Tensor words{}, sums{};                    ///< of weights
   std::optional<std::int32_t> zero_point{};  ///< nothing: it is that input
   std::size_t zero_input = 3;
   std::optional<depthwise::Spread> spread{};  ///< of a transposed one; it lies in front of what lies apart
-  Rows given{};                               ///< as the input lies
+  Rows given{};                               ///< rows of the input
 
   bool copies() const { return spread && spread->copies(); }
   std::int64_t copy_bytes() const { return copies() ? round_up(spread->bytes(), std::int64_t{64}) : 0; }
 
-  /// Of a slot, for sums that lie apart.
+  /// Bytes per slot for sums that are kept in scratch memory.
   std::int64_t apart_bytes() const { return epilogue.apart_bytes(tasks.bands.size * g.out[2] * g.outputs); }
   bool is_signed() const { return in.element == ElementType::i8; }
   std::int64_t channel_of(std::int64_t vector) const {

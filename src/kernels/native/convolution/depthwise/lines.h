@@ -21,7 +21,7 @@ struct Lines : LineGeometry {
   const float* weights = nullptr;  ///< [vector][height][width][lanes]
   const float* bias = nullptr;     ///< [vector][lanes], or null
   float* out = nullptr;            ///< the first point of line `first`
-  const float* add = nullptr;      ///< the same of what is added before the finish, or null
+  const float* add = nullptr;      ///< tensor that is added before the finish, or null
   Finish finish = {};
   /// Outputs go past the caches, so that memory is not read before it is written. Only where all vectors are
   /// whole cache lines.
@@ -41,7 +41,7 @@ struct Kernels {
   void (*five_by_two)(const Lines&);   ///< 5, stride 2
 };
 
-/// Those of the widest vectors of that level that `channels` fill.
+/// The kernels with the widest vectors of that level that `channels` fill.
 const Kernels& kernels_for(Isa isa, std::int64_t channels);
 
 }  // namespace lamina::depthwise

@@ -31,7 +31,7 @@ struct Depthwise {
   Rows in{};
   depthwise::Tasks tasks{};
 
-  /// Of a slot, for sums that lie apart.
+  /// Bytes per slot for sums that are kept in scratch memory.
   std::int64_t apart_bytes() const { return epilogue.apart_bytes(tasks.bands.size * g.out[2] * g.outputs); }
 };
 
@@ -112,7 +112,7 @@ std::optional<Geometry> turned(Geometry g) {
   return g;
 }
 
-/// Of all channels, as vectors of channels.
+/// Taps of all channels, as vectors of channels.
 Tensor packed_taps(const Tensor& w, const Geometry& g, std::int64_t lanes, bool turn) {
   const auto source = aligned_once(w);
   const auto floats = source.data<float>();

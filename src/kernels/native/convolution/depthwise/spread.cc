@@ -8,7 +8,7 @@ namespace lamina::depthwise {
 
 namespace {
 
-/// Of the picture with gaps.
+/// Largest size of the input with gaps.
 constexpr double kMostBytes = 1 << 30;
 
 double count(const windows::Geometry& g) {

@@ -7,7 +7,7 @@
 namespace lamina::depthwise {
 namespace {
 
-/// Of a task, where nothing else asks for less.
+/// Duration of a task, unless something asks for a shorter one.
 constexpr double kTaskMicroseconds = 40;
 
 }  // namespace

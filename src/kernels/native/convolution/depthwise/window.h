@@ -1,5 +1,5 @@
 #pragma once
-/// Which kernel (lines.h) runs a depthwise window, and how its channels lie in vectors.
+/// The kernel (lines.h) that runs a depthwise window, and the order of its channels in vectors.
 #include "kernels/native/convolution/depthwise/lines.h"
 #include "kernels/native/convolution/window.h"
 

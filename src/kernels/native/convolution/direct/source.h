@@ -26,9 +26,9 @@ std::vector<gemm::Segment> segments_of(const windows::Geometry& g, const Source&
 void add_regions(const windows::Geometry& g, const Source& s, std::int64_t threads, gemm::Product& p);
 /// Regions: each plane of a volume has its own.
 std::int64_t regions_of(const windows::Geometry& g);
-/// Their number must not grow with the data.
+/// Limit of regions: their number must not grow with the data.
 inline constexpr std::int64_t kMostRegions = 4096;
-/// They are found by walking along the outputs of each axis, while the offer is made.
+/// Limit of an axis: regions are found by walking along the outputs of each axis, while the offer is made.
 inline constexpr std::int64_t kLongestAxis = 1 << 28;
 /// Floats of k that lie together.
 std::int64_t run_length(const windows::Geometry& g, const Source& s);

@@ -19,7 +19,7 @@ class BinaryParent final : public Parent {
   /// `in`: how the elements of x lie.
   BinaryParent(const NodeView& first, const binary::Packing& bits, const Rows& in)
       : bits_(bits.reading(in)), source_(*first.constant(1)), in_(in) {
-    // So many vectors at once; without room for counts of 16 bits one after the other.
+    // Vectors that are processed together; one at a time if counts do not fit 16 bits.
     together_ = bits_.counted() > binary::kMostCounted ? 1 : bits_.kernels->vectors;
   }
 

@@ -19,18 +19,18 @@ using conv_depthwise::Pair;
 using conv_depthwise::Parent;
 using windows::Geometry;
 
-/// Of a buffer of lines, so that it stays in L2 beside the weights; more where lines are long, up to that.
+/// Bytes of a buffer of lines that stays in L2 beside the weights; long lines may exceed it up to this limit.
 std::int64_t buffer_bytes(const Pair& c) { return static_cast<std::int64_t>(c.machine->l2 / 4); }
 std::int64_t most_buffer_bytes(const Pair& c) { return static_cast<std::int64_t>(c.machine->l2 / 4 * 3); }
 /// Longer lines are cut in columns of so many outputs or more, since some are made twice at each cut.
 constexpr std::int64_t kLeastColumns = 64;
-/// Of the output, from which on no cache keeps it.
+/// Bytes of the output from which on no cache keeps it.
 double stream_bytes(const Pair& c) { return static_cast<double>(c.machine->last_cache()); }
-/// Of the lines that are made at a time.
+/// Bytes of the lines that are made at a time.
 std::int64_t step_bytes(const Pair& c) { return static_cast<std::int64_t>(c.machine->l2 / 16); }
 /// Lines of the buffer besides those that the next step reads too: then moving these is cheap.
 constexpr std::int64_t kGoodLines = 3, kBestLines = 6;
-/// Of each thread: then it does not matter much when some have one more.
+/// Tasks per thread from which on it does not matter much when some threads have one more.
 constexpr std::int64_t kManyTasks = 4;
 
 double out_bytes(const Pair& c) {
@@ -67,7 +67,7 @@ void cut_columns(Pair& c, std::int64_t count) {
   }
 }
 
-/// So many blocks of channels, and as many lines at a time as fit.
+/// Cuts the channels into so many blocks, with as many lines at a time as fit.
 void cut_blocks(Pair& c, std::int64_t blocks) {
   const auto panels = c.parent->panels();
   c.block = ceil_div(panels, blocks);

@@ -27,9 +27,9 @@ class Parent {
  public:
   virtual ~Parent() = default;
 
-  /// Of the offer: which kernel, on which instruction set.
+  /// Label of the offer: the kernel and its instruction set.
   virtual std::string label() const = 0;
-  /// Of x.
+  /// Layout of x.
   virtual Layout layout() const = 0;
   virtual std::int64_t panels() const = 0;
   /// The first one of a panel; the number of channels for the panel behind the last.
@@ -41,7 +41,7 @@ class Parent {
   virtual Cost cost(const Pair& code, double share) const = 0;
   /// What each block of channels reads anew.
   virtual double read_bytes() const = 0;
-  /// Of x, fetched ahead from far memory.
+  /// Bytes of x that are prefetched from far memory.
   virtual double fetched_bytes() const { return 0; }
 
   /// With packed weights, reading x as the plan has it.
@@ -60,7 +60,7 @@ class Parent {
 using Parents = std::vector<std::shared_ptr<Parent>>;
 /// All ways to run a Convolution in f32, or none and a sentence in `why`. Its weights are constant.
 Parents product_parents(const NodeView& first, std::string& why);
-/// The same of a BinaryConvolution, of f32 or booleans.
+/// Parents for a BinaryConvolution of f32 or booleans.
 Parents binary_parents(const NodeView& first, std::string& why);
 
 }  // namespace lamina::conv_depthwise

@@ -16,7 +16,7 @@ namespace {
 using gemm::Product;
 using windows::Geometry;
 
-/// Of x, from which on it comes from farther than L2.
+/// Bytes of x from which on it comes from farther than L2.
 double far_bytes(const Machine& m) { return 2 * static_cast<double>(m.l2); }
 /// Products of a few lines against those of the whole, measured: their weights come from L2 more often.
 constexpr double kByLines = 1.05;

@@ -78,7 +78,7 @@ class Piece {
             first_panel_, last_panel_,   buffer_ + (begin - begin_) * line_};
   }
 
-  /// Of output lines [line, line + count); behind them come `coming` lines.
+  /// Computes output lines [line, line + count); `coming` lines follow.
   void run_windows(std::int64_t line, std::int64_t count, std::int64_t coming) {
     const auto& g = c_.second;
     const auto lanes = c_.kernels->lanes, vector = channel_ / lanes, vectors = ceil_div(channels_, lanes);
@@ -123,7 +123,7 @@ class Piece {
   std::byte* apart_;
   std::optional<StageRun> between_, after_;
   bool stream_ = false;
-  // Of the task at hand.
+  // Position of the current task.
   std::size_t column_ = 0;
   const Columns* columns_ = nullptr;
   std::int64_t line_ = 0;  ///< floats of a line of the buffer

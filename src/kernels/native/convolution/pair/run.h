@@ -51,7 +51,7 @@ struct Pair {
   std::int64_t tasks() const { return first.images * bands * parts(); }
   /// Bytes of a buffer, whole cache lines.
   std::int64_t buffer_bytes() const { return round_up(capacity * width * row * 4, 64); }
-  /// Of a step's sums that lie apart.
+  /// Bytes of a step's sums that are kept in scratch memory.
   std::int64_t apart_bytes() const {
     return after.apart_bytes(step * columns.at(0).count * second.outputs);  // the first are the most
   }

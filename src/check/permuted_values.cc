@@ -1,4 +1,4 @@
-#include "check/twins.h"
+#include "check/permuted_values.h"
 
 #include <algorithm>
 #include <cmath>
@@ -33,7 +33,7 @@ std::vector<Order> orders(const Dims& from, const Dims& to) {
   return out;
 }
 
-/// Where in a tensor of dimensions `from` the element of the reordered one lies.
+/// Position, in a tensor of dimensions `from`, of an element of the reordered tensor.
 std::size_t place(const Dims& from, const Order& order, const Dims& to, std::size_t index) {
   std::vector<std::size_t> at(from.size());
   for (std::size_t i = to.size(); i-- > 0;) {
@@ -56,7 +56,7 @@ Tensor reordered_axes(const Tensor& t, const Order& order) {
 
 }  // namespace
 
-Twins::Twins(const Graph& graph, const std::vector<Tensor>& inputs) {
+PermutedValues::PermutedValues(const Graph& graph, const std::vector<Tensor>& inputs) {
   InterpreterOptions options;
   options.observe = [&](const Graph& g, NodeId id, const std::vector<Tensor>&,
                         const std::vector<Tensor>& out) {
@@ -65,7 +65,7 @@ Twins::Twins(const Graph& graph, const std::vector<Tensor>& inputs) {
   interpret(graph, inputs, options);
 }
 
-Tensor Twins::find_permuted(const Tensor& value, const std::vector<SourceId>& sources) const {
+Tensor PermutedValues::find_permuted(const Tensor& value, const std::vector<SourceId>& sources) const {
   if (value.size() == 0) return {};
   const auto wanted = to_doubles(value.to_aligned());
   double largest = 0;

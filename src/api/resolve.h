@@ -1,5 +1,5 @@
 #pragma once
-/// From options to the settings that a model gets on this machine.
+/// Resolves options to the settings that a model gets on this machine.
 #include <set>
 #include <string>
 #include <vector>
@@ -12,7 +12,7 @@
 namespace lamina {
 
 /// Where a model runs: the streams that options get on this machine, and the processors that they hold.
-struct Settled {
+struct ResolvedSettings {
   Settings settings;
   HeldProcessors held;
 };
@@ -22,12 +22,12 @@ void decide_precision(Settings& settings, const Machine& machine);
 std::vector<std::string> precision_sentences(const Settings& settings);
 /// Decides where, by the options of `s.settings`, whose precision is decided; takes the processors, and logs
 /// each difference between what was asked and what is used. Throws Error(bad_option).
-void settle(Settled& s, const InferenceTime& time, const Logger& log);
+void resolve(ResolvedSettings& s, const InferenceTime& time, const Logger& log);
 /// Precision and places without taking anything, for any machine. `taken`: processors of others; `arena`:
 /// threads_of_own_arena().
 Settings settings_for(const Options& options, const Topology& topology, const std::set<int>& taken = {},
                       int arena = 0);
-/// Of this machine, for what comes before a model's streams are decided.
+/// Threads for the work before a model's streams are decided, on this machine.
 int threads_to_compile(const Options& options);
 
 }  // namespace lamina

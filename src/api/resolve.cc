@@ -1,4 +1,4 @@
-#include "api/settle.h"
+#include "api/resolve.h"
 
 #include <algorithm>
 
@@ -90,7 +90,7 @@ int threads_to_compile(const Options& options) {
   return settings_for(options, read_topology(), {}, threads_of_own_arena()).placement.threads;
 }
 
-void settle(Settled& to, const InferenceTime& time, const Logger& log) {
+void resolve(ResolvedSettings& to, const InferenceTime& time, const Logger& log) {
   auto& s = to.settings;
   const auto& options = s.options;
   check_options(options);

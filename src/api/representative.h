@@ -1,5 +1,5 @@
 #pragma once
-/// Which layer of the file a node is named by.
+/// The layer of the file after which a node is named.
 #include <map>
 #include <set>
 
@@ -7,13 +7,14 @@
 
 namespace lamina {
 
-/// Rules call a node after the layer that it computes, and that is its chief. Where it has a name of its own,
-/// such as a node that a rule put beside others, the chief is that of its layers which computes most.
-class Chiefs {
+/// Rules call a node after the layer that it computes, and that is its representative. Where it has a name of
+/// its own, such as a node that a rule put beside others, the representative is that of its layers which
+/// computes most.
+class RepresentativeLayers {
  public:
-  explicit Chiefs(const Graph& original);
+  explicit RepresentativeLayers(const Graph& original);
 
-  /// The chief of a node with this name, operator and sources; an invalid id where it has none.
+  /// The representative of a node with this name, operator and sources; an invalid id where it has none.
   SourceId of(const std::string& node, std::string_view op, const std::vector<SourceId>& sources) const;
   SourceId of(const Node& n) const { return of(n.name, n.op.name(), n.sources); }
   /// False of an If whose branch stands in its place, or of another layer of control flow: the nodes are

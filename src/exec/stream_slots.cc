@@ -9,42 +9,42 @@
 namespace lamina {
 namespace {
 
-std::string name_of(const Lane& lane) { return "lamina-s" + std::to_string(lane.index); }
+std::string name_of(const StreamSlot& slot) { return "lamina-s" + std::to_string(slot.index); }
 
 }  // namespace
 
-/// With the first request that is started.
+/// Makes the workers, with the first request that is started.
 void Scheduler::Core::make_workers() {
-  for (auto& lane : lanes_)
-    if (lane->worker == nullptr) take_worker(*lane);
+  for (auto& slot : slots_)
+    if (slot->worker == nullptr) take_worker(*slot);
 }
 
 /// A spare one, else a new one.
-void Scheduler::Core::take_worker(Lane& lane) {
+void Scheduler::Core::take_worker(StreamSlot& slot) {
   const auto spare = std::find_if(workers_.begin(), workers_.end(), [](const auto& w) { return w->spare; });
   auto worker = spare != workers_.end() ? *spare : std::make_shared<Worker>(*this);
   if (spare == workers_.end()) {
     workers_.reserve(workers_.size() + 1);
-    worker->thread = OwnThread(name_of(lane), [core = shared_from_this(), worker] { core->work(*worker); });
+    worker->thread = OwnThread(name_of(slot), [core = shared_from_this(), worker] { core->work(*worker); });
     workers_.push_back(worker);
   }
   worker->spare = false;
-  worker->lane = &lane;
-  lane.worker = worker.get();
+  worker->slot = &slot;
+  slot.worker = worker.get();
 }
 
 /// Another thread serves the stream from now on.
 void Scheduler::Core::pass_on(Worker& worker) {
-  auto& lane = *worker.lane;
-  take_worker(lane);
-  worker.lane = nullptr;
-  free_.give_back_locked(lane.index);
+  auto& slot = *worker.slot;
+  take_worker(slot);
+  worker.slot = nullptr;
+  free_.give_back_locked(slot.index);
   advance();
 }
 
 void Dispatch::before_waiting() {
   auto* const worker_here = worker();
-  if (worker_here != nullptr && worker_here->lane != nullptr && !worker_here->infers)
+  if (worker_here != nullptr && worker_here->slot != nullptr && !worker_here->infers)
     worker_here->core.pass_on(*worker_here);
   auto& d = here();
   if (d.turn != nullptr && d.turn->in_own_callback()) d.end_turn(*d.turn);
@@ -52,41 +52,41 @@ void Dispatch::before_waiting() {
 
 void Scheduler::Core::work(Worker& worker) {
   Dispatch::worker() = &worker;
-  const Lane* bound = nullptr;
+  const StreamSlot* bound = nullptr;
   Lock lock(Dispatch::here().mutex);
   for (;;) {
-    worker.wake.wait(lock, [&] { return worker.quit || (worker.lane != nullptr && worker.lane->job); });
-    if (worker.lane == nullptr || !worker.lane->job) return;
-    auto& lane = *worker.lane;
-    auto job = std::move(lane.job);
-    if (bound != std::exchange(bound, &lane)) {
-      name_thread_here(name_of(lane));
-      lane.stream.bind_own_thread();
+    worker.wake.wait(lock, [&] { return worker.quit || (worker.slot != nullptr && worker.slot->job); });
+    if (worker.slot == nullptr || !worker.slot->job) return;
+    auto& slot = *worker.slot;
+    auto job = std::move(slot.job);
+    if (bound != std::exchange(bound, &slot)) {
+      name_thread_here(name_of(slot));
+      slot.stream.bind_own_thread();
     }
     if (job->state() == JobState::calling) {
       call(lock, *job);
     } else {
       worker.infers = true;
-      infer_started(lock, *job, &lane);
+      infer_started(lock, *job, &slot);
       worker.infers = false;
       after_inference(lock, *job);
     }
     lock.unlock();
     job.reset();  // its last owner may be here, and what that owns may call us, and wait for the stream
     lock.lock();
-    if (worker.lane != nullptr) {
-      free_.give_back_locked(worker.lane->index);
+    if (worker.slot != nullptr) {
+      free_.give_back_locked(worker.slot->index);
       advance();
     }
-    worker.spare = worker.lane == nullptr;
+    worker.spare = worker.slot == nullptr;
   }
 }
 
-void Scheduler::Core::infer_started(Lock& lock, Job& job, Lane* lane) {
+void Scheduler::Core::infer_started(Lock& lock, Job& job, StreamSlot* slot) {
   lock.unlock();
   std::exception_ptr error;
   try {
-    infer_here(job, lane);
+    infer_here(job, slot);
   } catch (...) {
     error = std::current_exception();
   }
@@ -100,7 +100,7 @@ void Scheduler::Core::after_inference(Lock& lock, Job& job) {
   call(lock, job);
 }
 
-/// Of one that was canceled before it ran: from the next free stream, and in turn.
+/// Calls the callback of a job that was canceled before it ran: from the next free stream, and in turn.
 void Scheduler::Core::call_later(Job& job) {
   auto& d = Dispatch::here();
   if (exclusive_ && d.turn != &job) {
@@ -150,7 +150,7 @@ void Scheduler::Core::call(Lock& lock, Job& job) {
   if (canceled) job.forget_result();
   job.state_ = canceled ? JobState::dropped : JobState::queued;
   Dispatch::here().end_turn(job);
-  if (lanes_.empty()) return;  // start_here() goes on
+  if (slots_.empty()) return;  // start_here() goes on
   canceled ? call_later(job) : enqueue(job);
 }
 
@@ -183,13 +183,13 @@ void Scheduler::Core::quit() noexcept {
   OwnThread::join_ended();
 }
 
-/// They end when they have done what they are at; to be joined.
+/// Detaches the workers: each exits after its current job. The caller joins them.
 std::vector<std::shared_ptr<Worker>> Scheduler::Core::dismiss() noexcept {
   for (auto& worker : workers_) {
     worker->quit = true;
     worker->wake.notify_all();
   }
-  for (auto& lane : lanes_) lane->worker = nullptr;
+  for (auto& slot : slots_) slot->worker = nullptr;
   return std::exchange(workers_, {});
 }
 

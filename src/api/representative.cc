@@ -1,4 +1,4 @@
-#include "api/chief.h"
+#include "api/representative.h"
 
 #include <algorithm>
 
@@ -11,9 +11,11 @@ constexpr double kSameOperator = 1e15;  // more than any layer's work
 
 }  // namespace
 
-Chiefs::Chiefs(const Graph& original) : layers_(original.sources) { weigh(original); }
+RepresentativeLayers::RepresentativeLayers(const Graph& original) : layers_(original.sources) {
+  weigh(original);
+}
 
-void Chiefs::weigh(const Graph& g) {
+void RepresentativeLayers::weigh(const Graph& g) {
   for (const auto id : g.order()) {
     const auto& n = g.node(id);
     const auto work = work_of(g, n);
@@ -27,13 +29,13 @@ void Chiefs::weigh(const Graph& g) {
   }
 }
 
-bool Chiefs::stands_for(SourceId layer, std::string_view op) const {
+bool RepresentativeLayers::stands_for(SourceId layer, std::string_view op) const {
   const auto it = of_.find(layer);
   return it == of_.end() || !it->second.control || it->second.operators.contains(op);
 }
 
-SourceId Chiefs::of(const std::string& node, std::string_view op,
-                    const std::vector<SourceId>& sources) const {
+SourceId RepresentativeLayers::of(const std::string& node, std::string_view op,
+                                  const std::vector<SourceId>& sources) const {
   const auto is_named = [&](SourceId s) { return s.index < layers_.size() && layers_[s.index].name == node; };
   const auto heaviest = [&](bool named) {
     SourceId best;

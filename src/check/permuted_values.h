@@ -7,9 +7,9 @@
 namespace lamina::check {
 
 /// All values that a graph makes from some inputs.
-class Twins {
+class PermutedValues {
  public:
-  Twins(const Graph& graph, const std::vector<Tensor>& inputs);
+  PermutedValues(const Graph& graph, const std::vector<Tensor>& inputs);
   /// The graph's value that stands for one of the same layers and has the same elements, but for one in ten
   /// and the order of axes: in the order of `value`. Invalid where there is none.
   Tensor find_permuted(const Tensor& value, const std::vector<SourceId>& sources) const;
