@@ -6,6 +6,7 @@
 #include "formats/onnx/window.h"
 #include "ops/elementwise.h"
 #include "ops/gathering.h"
+#include "ops/movement.h"
 #include "ops/reduction.h"
 
 namespace lamina::onnx {
@@ -81,8 +82,19 @@ Values convert_global_lp_pool(Call& c) {
 }
 
 /// Writes each element to its place in zeros of the size before pooling.
+/// Indices count in what was pooled; a larger output has zeros behind it.
+ValueId padded_behind(Call& c, ValueId y, const Dims& sizes, const Ints& wanted) {
+  bool fits = wanted.size() == sizes.size();
+  Ints behind;
+  for (std::size_t i = 0; fits && i < sizes.size(); ++i) {
+    behind.push_back(wanted[i] - sizes[i]);
+    fits = behind[i] >= 0;
+  }
+  if (!fits) c.fail("output_shape is {}, wanted at least {}", to_string(wanted), to_string(sizes));
+  return c.add(Pad{}, {y, c.ints_constant(Ints(sizes.size(), 0)), c.ints_constant(behind)});
+}
+
 Values convert_max_unpool(Call& c) {
-  if (c.has(2)) c.unsupported("output_shape is not supported");
   const auto x = c.in(0), indices = c.in(1);
   const auto& shape = c.type(x).shape;
   const auto kernel = wanted_kernel(c);
@@ -102,7 +114,8 @@ Values convert_max_unpool(Call& c) {
   const auto zeros = c.filled(c.number_like(0, x), c.ints_constant({count}));
   const auto flat = c.add(ScatterElementsUpdate{},
                           {zeros, c.reshape(indices, Ints{-1}), c.reshape(x, Ints{-1}), c.int_constant(0)});
-  return {c.reshape(flat, sizes)};
+  const auto y = c.reshape(flat, sizes);
+  return {c.has(2) ? padded_behind(c, y, sizes, c.wanted_ints(c.in(2), "an output_shape")) : y};
 }
 
 }  // namespace
