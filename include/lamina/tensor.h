@@ -33,8 +33,17 @@ enum class ElementType : std::uint8_t {
   boolean,  ///< one byte, 0 or 1
   u1,
   i4,
-  u4,         ///< packed, low bits first; ceil(count * bits / 8) bytes
-  undefined,  ///< not known
+  u4,  ///< packed, low bits first; ceil(count * bits / 8) bytes
+  i2,
+  u2,          ///< packed in the same way
+  f8e4m3,      ///< ONNX's float8e4m3fn: no infinities, at most 448
+  f8e4m3fnuz,  ///< without infinities and -0, at most 240
+  f8e5m2,      ///< with infinities, at most 57344
+  f8e5m2fnuz,  ///< without infinities and -0, at most 57344
+  f8e8m0,      ///< powers of two from 2^-127 to 2^127, and NaN; no sign, no zero
+  f4e2m1,      ///< 0, 0.5, 1, 1.5, 2, 3, 4, 6 and their negatives; packed as u4
+  nf4,         ///< the 16 levels of NormalFloat from -1 to 1; packed as u4
+  undefined,   ///< not known
 };
 
 LAMINA_API std::string_view name_of(ElementType type) noexcept;
@@ -42,7 +51,7 @@ LAMINA_API std::string_view name_of(ElementType type) noexcept;
 LAMINA_API std::optional<ElementType> element_type_named(std::string_view name) noexcept;
 LAMINA_API int bits_of(ElementType type) noexcept;  ///< bits of one element; 0 for `undefined`
 LAMINA_API bool is_float(ElementType type) noexcept;
-LAMINA_API bool is_integer(ElementType type) noexcept;  ///< signed or unsigned, u1 too; not boolean
+LAMINA_API bool is_integer(ElementType type) noexcept;  ///< signed or unsigned, packed ones too; not boolean
 LAMINA_API bool is_signed(ElementType type) noexcept;   ///< floats are
 /// "f32"
 LAMINA_API std::ostream& operator<<(std::ostream& out, ElementType type);

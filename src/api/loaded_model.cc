@@ -89,6 +89,51 @@ bool wants_check(const Loaded& loaded) {
   const char* const wanted = std::getenv("LAMINA_CHECK");
   return !loaded.extensions->empty() && wanted && std::string_view(wanted) == "1";
 }
+constexpr std::size_t kRoom = 200;  // characters of what is not supported, so that the error is not cut
+
+/// Operators that one reason keeps out.
+struct Refusal {
+  std::string reason;
+  Strings types;
+  std::size_t nodes = 0;
+};
+
+std::vector<Refusal> refusals_of(const std::vector<Unsupported>& all) {
+  std::vector<Refusal> out;
+  for (const auto& u : all) {
+    auto it = std::find_if(out.begin(), out.end(), [&](const Refusal& r) { return r.reason == u.reason; });
+    // Operators that are not known as such have no reason in common.
+    if (it == out.end() || u.reason.empty()) it = out.insert(out.end(), Refusal{u.reason, {}, 0});
+    const auto type = type_of(u);
+    if (std::find(it->types.begin(), it->types.end(), type) == it->types.end()) it->types.push_back(type);
+    it->nodes += u.nodes.size();
+  }
+  return out;
+}
+
+std::string to_string(const Refusal& r) {
+  constexpr std::size_t kTypes = 3;
+  const auto shown = std::min(r.types.size(), kTypes);
+  auto out = fmt::format("{}{} ({} node{})",
+                         fmt::join(r.types.begin(), r.types.begin() + std::ptrdiff_t(shown), ", "),
+                         shown < r.types.size() ? fmt::format(" and {} more", r.types.size() - shown) : "",
+                         r.nodes, r.nodes == 1 ? "" : "s");
+  return one_line(r.reason.empty() ? out : out + ": " + r.reason, kRoom);
+}
+
+/// The operators and how many nodes they have, with the reason: as many as there is room for.
+std::string by_reason(const std::vector<Unsupported>& all) {
+  const auto refusals = refusals_of(all);
+  std::string text;
+  std::size_t named = 0;
+  for (const auto& r : refusals) {
+    const auto one = to_string(r);
+    if (named != 0 && text_length(text) + text_length(one) > kRoom) break;
+    text += (named++ ? "; " : "") + one;
+  }
+  return named < refusals.size() ? text + fmt::format("; and {} more", refusals.size() - named) : text;
+}
+
 void check_layers(const Loaded& loaded) {
   for (const auto& row : check_extensions(loaded.graph))
     if (!row.ok())
@@ -225,20 +270,10 @@ const Loaded& LoadedModel::loaded() const {
 
 void LoadedModel::require_supported() const {
   if (unsupported_.empty()) return;
-  constexpr std::size_t kRoom = 200;  // characters, so that the error is not cut
   std::string text;
   for (const auto& u : unsupported_) text += (text.empty() ? "" : "; ") + u;
-  if (text_length(text) > kRoom) {  // the types alone, then as many of them as fit
-    text.clear();
-    std::size_t named = 0;
-    for (const auto& u : loaded_.unsupported) {
-      const auto one = printable(fmt::format("{} ({} nodes)", type_of(u), u.nodes.size()));
-      if (named != 0 && text_length(text) + text_length(one) > kRoom) break;
-      text += (text.empty() ? "" : "; ") + one;
-      ++named;
-    }
-    if (named < unsupported_.size()) text += fmt::format("; and {} more", unsupported_.size() - named);
-  }
+  // Words about variables are in unsupported_ alone.
+  if (text_length(text) > kRoom && !loaded_.unsupported.empty()) text = by_reason(loaded_.unsupported);
   fail(ErrorCode::unsupported, "{}: unsupported: {}", path_, text);
 }
 

@@ -13,6 +13,7 @@
 #include "base/limits.h"
 #include "base/mapped_file.h"
 #include "base/numbers.h"
+#include "base/small_float.h"
 
 static_assert(std::endian::native == std::endian::little);
 
@@ -26,6 +27,10 @@ struct NpyType {
   ElementType type;
   std::string_view descr;  // without the byte order
 };
+/// Types that numpy lacks (ml_dtypes' floats of 8 bits and less, integers of 4 and 2 bits, bf16) come as raw
+/// bytes; they are read as unsigned integers. ml_dtypes calls f8e5m2 "f1".
+constexpr std::array<NpyType, 3> kRawNpyTypes{
+    {{ElementType::u8, "V1"}, {ElementType::u8, "f1"}, {ElementType::u16, "V2"}}};
 constexpr std::array<NpyType, 12> kNpyTypes{{{ElementType::f16, "f2"},
                                              {ElementType::f32, "f4"},
                                              {ElementType::f64, "f8"},
@@ -118,6 +123,8 @@ class HeaderParser {
       kind.remove_prefix(1);
     }
     for (const auto& t : kNpyTypes)
+      if (t.descr == kind) header_.type = t.type;
+    for (const auto& t : kRawNpyTypes)
       if (t.descr == kind) header_.type = t.type;
     if (header_.type == ElementType::undefined)
       bad(fmt::format("the type '{}', wanted b1, i1 to i8, u1 to u8, f2, f4 or f8", descr));
@@ -216,7 +223,7 @@ std::string read_header(ByteSource& source, std::uint64_t& left, std::string_vie
   return header;
 }
 
-/// The same values in a type that numpy has.
+/// The same values in a type that numpy has; codes of floats of 8 and 4 bits, one to a byte.
 Tensor widened(const Tensor& t) {
   const auto type = t.element_type();
   if (type == ElementType::bf16) {
@@ -229,11 +236,12 @@ Tensor widened(const Tensor& t) {
     return out;
   }
   const auto bits = static_cast<std::size_t>(bits_of(type));
-  if (bits >= 8) return t;
-  Tensor out(type == ElementType::i4 ? ElementType::i8 : ElementType::u8, t.shape());
+  const bool negative = is_integer(type) && is_signed(type);
+  if (bits >= 8 && !is_small_float(type)) return t;
+  Tensor out(negative ? ElementType::i8 : ElementType::u8, t.shape());
   for (std::size_t i = 0; i < t.size(); ++i) {
     int v = (std::to_integer<int>(t.raw()[i * bits / 8]) >> (i * bits % 8)) & ((1 << bits) - 1);
-    if (type == ElementType::i4 && v >= 8) v -= 16;
+    if (negative && v >= 1 << (bits - 1)) v -= 1 << bits;
     out.raw()[i] = static_cast<std::byte>(v);
   }
   return out;
@@ -259,6 +267,31 @@ Tensor parse_npy(ByteSource& source, std::uint64_t size, std::string_view where,
 Tensor parse_npy(std::span<const std::byte> bytes, std::string_view where) {
   SpanSource source(bytes, where);
   return parse_npy(source, bytes.size(), where);
+}
+
+Tensor as_stored(const Tensor& array, ElementType type) {
+  const auto from = array.element_type();
+  const bool is_bf16 = from == ElementType::u16 && type == ElementType::bf16;
+  const bool is_code = (from == ElementType::u8 || from == ElementType::i8) && is_storage_type(type) &&
+                       type != ElementType::undefined;
+  if (!is_bf16 && !is_code) return array;
+  Tensor out(type, array.shape());
+  const auto bits = static_cast<std::size_t>(bits_of(type));
+  if (bits >= 8) {
+    if (out.bytes() != 0) std::memcpy(out.raw(), array.raw(), out.bytes());
+    return out;
+  }
+  const int end = 1 << bits;
+  for (std::size_t i = 0; i < array.size(); ++i) {
+    const auto byte = std::to_integer<std::uint8_t>(array.raw()[i]);
+    const int negative = static_cast<std::int8_t>(byte);  // integers may come with their sign
+    const bool signs = is_integer(type) && is_signed(type) && negative < 0 && negative >= -end / 2;
+    if (byte >= end && !signs)
+      fail(ErrorCode::bad_input, "element {} is {}, wanted a code of {} bits", i,
+           from == ElementType::i8 ? negative : int{byte}, bits);
+    out.raw()[i * bits / 8] |= static_cast<std::byte>((byte & (end - 1)) << (i * bits % 8));
+  }
+  return out;
 }
 
 Tensor read_npy(const std::string& path) { return parse_npy(MappedFile::open(path)->bytes(), path); }

@@ -7,6 +7,7 @@
 
 #include "base/guard.h"
 #include "base/half.h"
+#include "base/small_float.h"
 #include "lamina/tensor.h"
 
 namespace lamina {
@@ -23,6 +24,12 @@ T element(const Tensor& t, std::size_t i) {
 int packed(const Tensor& t, std::size_t i, std::size_t bits) {
   const auto byte = static_cast<unsigned>(t.raw()[i * bits / 8]);
   return static_cast<int>(byte >> (i * bits % 8) & ((1u << bits) - 1));
+}
+
+float small_float(const Tensor& t, std::size_t i) {
+  const auto code = bits_of(t.element_type()) == 8 ? element<std::uint8_t>(t, i)
+                                                   : static_cast<std::uint8_t>(packed(t, i, 4));
+  return small_float_value(t.element_type(), code);
 }
 
 std::string value_text(const Tensor& t, std::size_t i) {
@@ -59,6 +66,18 @@ std::string value_text(const Tensor& t, std::size_t i) {
       return fmt::format("{}", packed(t, i, 4));
     case ElementType::i4:
       return fmt::format("{}", (packed(t, i, 4) ^ 8) - 8);
+    case ElementType::u2:
+      return fmt::format("{}", packed(t, i, 2));
+    case ElementType::i2:
+      return fmt::format("{}", (packed(t, i, 2) ^ 2) - 2);
+    case ElementType::f8e4m3:
+    case ElementType::f8e4m3fnuz:
+    case ElementType::f8e5m2:
+    case ElementType::f8e5m2fnuz:
+    case ElementType::f8e8m0:
+    case ElementType::f4e2m1:
+    case ElementType::nf4:
+      return fmt::format("{:.6g}", small_float(t, i));
     case ElementType::undefined:
       break;
   }

@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "base/half.h"
+#include "base/small_float.h"
 
 namespace lamina {
 namespace {
@@ -25,13 +26,19 @@ void fill_integers(Tensor& tensor, SplitMix& random) {
   });
 }
 
+/// The bits of one number of less than a byte.
+std::uint64_t packed_number(ElementType type, SplitMix& random) {
+  if (type == ElementType::i4) return (random.below(9) + 12) % 16;  // two's complement of -4..4
+  if (type == ElementType::u4) return random.below(9);
+  if (is_small_float(type)) return small_float_code(type, double{random.uniform()});
+  return random.below(std::uint64_t{1} << bits_of(type));
+}
+
 void fill_packed(Tensor& tensor, SplitMix& random) {
   const auto type = tensor.element_type();
   const auto bits = static_cast<std::size_t>(bits_of(type));
   for (std::size_t i = 0; i < tensor.size(); ++i) {
-    const auto v = type == ElementType::u1   ? random.below(2)
-                   : type == ElementType::i4 ? (random.below(9) + 12) % 16  // two's complement of -4..4
-                                             : random.below(9);
+    const auto v = packed_number(type, random);
     tensor.raw()[i * bits / 8] |= static_cast<std::byte>(v << (i * bits % 8));
   }
 }
@@ -78,12 +85,23 @@ Tensor seeded_tensor(ElementType type, Dims shape, std::uint64_t seed) {
     case ElementType::u8:
       fill_integers<std::uint8_t>(t, random);
       break;
+    case ElementType::f8e4m3:
+    case ElementType::f8e4m3fnuz:
+    case ElementType::f8e5m2:
+    case ElementType::f8e5m2fnuz:
+    case ElementType::f8e8m0:
+      fill<std::uint8_t>(t, [&] { return small_float_code(type, double{random.uniform()}); });
+      break;
     case ElementType::boolean:
       fill<std::uint8_t>(t, [&] { return static_cast<std::uint8_t>(random.below(2)); });
       break;
     case ElementType::u1:
     case ElementType::i4:
     case ElementType::u4:
+    case ElementType::i2:
+    case ElementType::u2:
+    case ElementType::f4e2m1:
+    case ElementType::nf4:
       fill_packed(t, random);
       break;
     case ElementType::undefined:

@@ -25,23 +25,14 @@ struct TypeRow {
   char kind;  // f float, s signed, u unsigned, b boolean
 };
 
-constexpr std::array<TypeRow, 17> kTypes{{{"f32", 32, 'f'},
-                                          {"f16", 16, 'f'},
-                                          {"bf16", 16, 'f'},
-                                          {"f64", 64, 'f'},
-                                          {"i64", 64, 's'},
-                                          {"i32", 32, 's'},
-                                          {"i16", 16, 's'},
-                                          {"i8", 8, 's'},
-                                          {"u64", 64, 'u'},
-                                          {"u32", 32, 'u'},
-                                          {"u16", 16, 'u'},
-                                          {"u8", 8, 'u'},
-                                          {"boolean", 8, 'b'},
-                                          {"u1", 1, 'u'},
-                                          {"i4", 4, 's'},
-                                          {"u4", 4, 'u'},
-                                          {"undefined", 0, ' '}}};
+constexpr std::array<TypeRow, 26> kTypes{
+    {{"f32", 32, 'f'},    {"f16", 16, 'f'},       {"bf16", 16, 'f'},  {"f64", 64, 'f'},
+     {"i64", 64, 's'},    {"i32", 32, 's'},       {"i16", 16, 's'},   {"i8", 8, 's'},
+     {"u64", 64, 'u'},    {"u32", 32, 'u'},       {"u16", 16, 'u'},   {"u8", 8, 'u'},
+     {"boolean", 8, 'b'}, {"u1", 1, 'u'},         {"i4", 4, 's'},     {"u4", 4, 'u'},
+     {"i2", 2, 's'},      {"u2", 2, 'u'},         {"f8e4m3", 8, 'f'}, {"f8e4m3fnuz", 8, 'f'},
+     {"f8e5m2", 8, 'f'},  {"f8e5m2fnuz", 8, 'f'}, {"f8e8m0", 8, 'f'}, {"f4e2m1", 4, 'f'},
+     {"nf4", 4, 'f'},     {"undefined", 0, ' '}}};
 
 /// A number that is no type of ours counts as undefined.
 const TypeRow& row(ElementType type) {

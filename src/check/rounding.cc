@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/element_types.h"
 #include "check/interval.h"
 #include "graph/subgraph.h"
 #include "ops/elementwise.h"
@@ -17,11 +18,11 @@ bool ends_in_steps(const Graph& body) {
 
 bool has_levels(const Node& node) { return node.op.has(Trait::levels); }
 
-/// True if the node rounds to levels, or to a half type, whose numbers are as far apart.
+/// True if the node rounds to levels, or to a float of few bits, whose numbers are as far apart.
 bool rounds(const Node& node) {
   const auto* convert = node.op.as<Convert>();
-  return has_levels(node) || (convert && (convert->destination_type == ElementType::bf16 ||
-                                          convert->destination_type == ElementType::f16));
+  return has_levels(node) ||
+         (convert && (is_half(convert->destination_type) || is_small_float(convert->destination_type)));
 }
 
 /// True if a node of that kind is in the graph or in a body.

@@ -97,7 +97,7 @@ Ints read_packed(const Tensor& tensor) {
   for (std::size_t i = 0; i < out.size(); ++i) {
     const std::size_t bit = i * static_cast<std::size_t>(bits);
     int v = (std::to_integer<int>(tensor.raw()[bit / 8]) >> (bit % 8)) & ((1 << bits) - 1);
-    if (tensor.element_type() == ElementType::i4 && v >= 8) v -= 16;
+    if (is_signed(tensor.element_type()) && v >= 1 << (bits - 1)) v -= 1 << bits;
     out[i] = v;
   }
   return out;
@@ -134,6 +134,8 @@ Ints to_ints(const Tensor& tensor) {
     case ElementType::u1:
     case ElementType::i4:
     case ElementType::u4:
+    case ElementType::i2:
+    case ElementType::u2:
       return read_packed(tensor);
     default:
       fail(ErrorCode::bad_file, "tensor holds {}, wanted integers", name_of(tensor.element_type()));

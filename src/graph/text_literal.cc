@@ -9,6 +9,7 @@
 #include "base/half.h"
 #include "base/numbers.h"
 #include "base/random.h"
+#include "base/small_float.h"
 
 namespace lamina::text {
 namespace {
@@ -31,6 +32,15 @@ std::uint64_t usual_nan(ElementType type) {
       return 0x7fc0;
     case ElementType::f32:
       return 0x7fc00000;
+    case ElementType::f8e4m3:
+      return 0x7f;
+    case ElementType::f8e5m2:
+      return 0x7e;
+    case ElementType::f8e4m3fnuz:
+    case ElementType::f8e5m2fnuz:
+      return 0x80;
+    case ElementType::f8e8m0:
+      return 0xff;
     default:
       return 0x7ff8000000000000;
   }
@@ -55,19 +65,22 @@ void put_bits(Tensor& t, std::size_t i, std::uint64_t value) {
 
 std::string float_text(ElementType type, std::uint64_t bits) {
   std::string out;
-  switch (type) {
-    case ElementType::f16:
-      out = shortest(to_float(f16_t{static_cast<std::uint16_t>(bits)}));
-      break;
-    case ElementType::bf16:
-      out = shortest(to_float(bf16_t{static_cast<std::uint16_t>(bits)}));
-      break;
-    case ElementType::f32:
-      out = shortest(std::bit_cast<float>(static_cast<std::uint32_t>(bits)));
-      break;
-    default:
-      out = shortest(std::bit_cast<double>(bits));
-  }
+  if (is_small_float(type))
+    out = shortest(small_float_value(type, static_cast<std::uint8_t>(bits)));
+  else
+    switch (type) {
+      case ElementType::f16:
+        out = shortest(to_float(f16_t{static_cast<std::uint16_t>(bits)}));
+        break;
+      case ElementType::bf16:
+        out = shortest(to_float(bf16_t{static_cast<std::uint16_t>(bits)}));
+        break;
+      case ElementType::f32:
+        out = shortest(std::bit_cast<float>(static_cast<std::uint32_t>(bits)));
+        break;
+      default:
+        out = shortest(std::bit_cast<double>(bits));
+    }
   return out == "nan" && bits != usual_nan(type) ? fmt::format("nan(0x{:x})", bits) : out;
 }
 
@@ -102,6 +115,7 @@ std::optional<std::uint64_t> parse_float(std::string_view token, ElementType typ
   }
   const auto v = parse_real<float>(token);
   if (!v) return std::nullopt;
+  if (is_small_float(type)) return small_float_code(type, double{*v}, {.saturate = false});
   if (std::isnan(*v)) return usual_nan(type);
   if (type == ElementType::f16) return to_f16(*v).bits;
   if (type == ElementType::bf16) return to_bf16(*v).bits;

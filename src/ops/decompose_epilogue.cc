@@ -1,6 +1,7 @@
 /// Epilogues in two: the stages that stay in the node, and the later ones.
 #include <algorithm>
 
+#include "base/element_types.h"
 #include "graph/subgraph.h"
 #include "ops/decompose.h"
 #include "ops/elementwise.h"
@@ -28,7 +29,7 @@ ValueId single_crossing(const Graph& body, const std::vector<NodeId>& order, std
 /// Whole bytes everywhere: what the kernel of element-wise groups takes.
 bool holds_bytes(const Graph& body) {
   for (std::uint32_t v = 0; v < body.value_slots(); ++v)
-    if (body.value({v}).kind != ValueKind::none && bits_of(body.type({v}).element) < 8) return false;
+    if (body.value({v}).kind != ValueKind::none && is_storage_type(body.type({v}).element)) return false;
   return true;
 }
 

@@ -184,6 +184,25 @@ void Convert::evaluate(EvalContext& c) const { c.set(0, convert(c.in(0), destina
 void ConvertLike::infer(InferContext& c) const { c.set(0, c.element(1), c.shape(0)); }
 void ConvertLike::evaluate(EvalContext& c) const { c.set(0, convert(c.in(0), c.out_element(0))); }
 
+void BitCast::infer(InferContext& c) const {
+  c.require(destination_type != ElementType::undefined,
+            "destination_type is undefined, wanted an element type");
+  const auto from = c.element(0);
+  c.require(from == ElementType::undefined || bits_of(from) == bits_of(destination_type),
+            "input is {}, wanted a type of {} bits as {} is", name_of(from), bits_of(destination_type),
+            name_of(destination_type));
+  c.set(0, destination_type, c.shape(0));
+}
+void BitCast::evaluate(EvalContext& c) const {
+  const auto* from = c.in(0).raw();
+  auto* to = c.out().raw();
+  if (destination_type == ElementType::boolean)
+    std::transform(from, from + c.in(0).bytes(), to,
+                   [](std::byte b) { return std::byte{b != std::byte{0}}; });
+  else
+    std::copy_n(from, c.in(0).bytes(), to);
+}
+
 void Elementwise::infer(InferContext& c) const { c.set(0, c.type(0)); }
 void Elementwise::evaluate(EvalContext& c) const { c.set(0, c.in(0)); }
 
@@ -202,7 +221,7 @@ void register_elementwise(Registry& r) {
   add_all<Add, BitwiseAnd, BitwiseLeftShift, BitwiseOr, BitwiseRightShift, BitwiseXor, Divide, FloorMod,
           Maximum, Minimum, Mod, Multiply, Power, SquaredDifference, Subtract>(r);
   add_all<Equal, Greater, GreaterEqual, Less, LessEqual, LogicalAnd, LogicalOr, LogicalXor, NotEqual>(r);
-  add_all<Convert, ConvertLike, Elementwise, Select>(r);
+  add_all<BitCast, Convert, ConvertLike, Elementwise, Select>(r);
 }
 
 }  // namespace lamina

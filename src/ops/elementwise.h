@@ -185,7 +185,8 @@ struct Select {
   void evaluate(EvalContext& c) const;
 };
 
-/// Convert(x). Float to integer truncates towards zero and saturates, also to i4 and u4; integers wrap.
+/// Convert(x). Float to integer truncates towards zero and saturates, also to packed types; integers wrap. To
+/// floats of 8 and 4 bits numbers are rounded to nearest and saturate (base/small_float.h).
 struct Convert {
   static constexpr OpInfo info{"Convert",
                                1,
@@ -215,6 +216,18 @@ struct ConvertLike {
                                "Convert to the other input's element type",
                                1,
                                OpFamily::quantization};
+  void infer(InferContext& c) const;
+  void evaluate(EvalContext& c) const;
+};
+
+/// BitCast(x): the same bits as another element type of as many bits. Bytes other than 0 are true.
+struct BitCast {
+  static constexpr OpInfo info{"BitCast", 1, 1, 1, Trait::none, "The same bits in another element type"};
+  ElementType destination_type = ElementType::f32;
+  template <class V>
+  void visit(V& v) {
+    v("destination_type", destination_type);
+  }
   void infer(InferContext& c) const;
   void evaluate(EvalContext& c) const;
 };

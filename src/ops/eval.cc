@@ -7,6 +7,7 @@
 
 #include "base/cancellation.h"
 #include "base/half.h"
+#include "base/small_float.h"
 #include "base/work_bounds.h"
 
 namespace lamina {
@@ -89,6 +90,38 @@ std::vector<To> read(const Tensor& t) {
   return out;
 }
 
+/// The code of a small float: a byte, or half of one, the low half first.
+std::uint8_t code_at(const Tensor& t, std::size_t i) {
+  const auto* raw = reinterpret_cast<const std::uint8_t*>(t.raw());
+  if (bits_of(t.element_type()) == 8) return raw[i];
+  return static_cast<std::uint8_t>(raw[i / 2] >> (i % 2 * 4) & 15);
+}
+
+template <class To>
+std::vector<To> read_small_floats(const Tensor& t) {
+  require_memory("numbers of a tensor", t.size() * sizeof(To));
+  std::vector<To> out(t.size());
+  for_pieces(out.size(), [&](std::size_t begin, std::size_t end) {
+    for (auto i = begin; i < end; ++i) out[i] = cast<To>(small_float_value(t.element_type(), code_at(t, i)));
+  });
+  return out;
+}
+
+template <class From>
+void write_small_floats(Tensor& out, const std::vector<From>& values, SmallFloatRounding rounding) {
+  const auto type = out.element_type();
+  auto* raw = reinterpret_cast<std::uint8_t*>(out.raw());
+  const std::size_t per_byte = bits_of(type) == 8 ? 1 : 2;
+  for_pieces(out.bytes(), [&](std::size_t begin, std::size_t end) {
+    for (auto byte = begin; byte < end; ++byte) {
+      raw[byte] = small_float_code(type, static_cast<double>(values[byte * per_byte]), rounding);
+      if (const auto second = byte * 2 + 1; per_byte == 2 && second < values.size())
+        raw[byte] |= static_cast<std::uint8_t>(
+            small_float_code(type, static_cast<double>(values[second]), rounding) << 4);
+    }
+  });
+}
+
 void write_packed(Tensor& out, const Ints& values) {
   const auto bits = static_cast<std::size_t>(bits_of(out.element_type()));
   std::memset(out.raw(), 0, out.bytes());
@@ -101,6 +134,7 @@ void write_packed(Tensor& out, const Ints& values) {
 template <class From>
 void write(Tensor& out, const std::vector<From>& values) {
   LAMINA_CHECK(values.size() == out.size(), "{} values for {} elements", values.size(), out.size());
+  if (is_small_float(out.element_type())) return write_small_floats(out, values, {});
   if (packed(out.element_type())) {
     Ints ints(values.size());
     const auto [low, high] = integer_range<std::int64_t>(out.element_type());
@@ -122,6 +156,7 @@ void write(Tensor& out, const std::vector<From>& values) {
 
 template <class T>
 std::vector<T> to_numbers(const Tensor& tensor) {
+  if (is_small_float(tensor.element_type())) return read_small_floats<T>(tensor);
   if (!packed(tensor.element_type())) return read<T>(tensor);
   const auto ints = to_ints(tensor);
   return std::vector<T>(ints.begin(), ints.end());
@@ -155,6 +190,14 @@ Tensor convert(const Tensor& tensor, ElementType type) {
   if (tensor.element_type() == type) return tensor;
   Tensor out(type, tensor.shape());
   with_number_type(tensor.element_type(), [&]<class T>() { write(out, to_numbers<T>(tensor)); });
+  return out;
+}
+
+Tensor convert(const Tensor& tensor, ElementType type, SmallFloatRounding rounding) {
+  Tensor out(type, tensor.shape());
+  LAMINA_CHECK(is_small_float(type), "{} is no small float", name_of(type));
+  with_number_type(tensor.element_type(),
+                   [&]<class T>() { write_small_floats(out, to_numbers<T>(tensor), rounding); });
   return out;
 }
 

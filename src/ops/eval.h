@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/small_float.h"
 #include "graph/infer.h"
 #include "graph/work.h"
 
@@ -66,7 +67,8 @@ class EvalContext {
 // Conversions between tensors and numbers, shared with readers, rules and tests. All follow one rule, that of
 // Convert. To floats: rounded to nearest even (to f16 and bf16 by way of f32). Float to integer: truncated
 // towards zero, saturated at the bounds of the type itself (i4, u4 and u1 too), NaN becomes 0. Integer to
-// integer: modulo 2^bits. To boolean: whether it differs from 0.
+// integer: modulo 2^bits. To boolean: whether it differs from 0. To floats of 8 and 4 bits: rounded to
+// nearest even, once, saturated (base/small_float.h).
 std::vector<double> to_doubles(const Tensor& tensor);
 std::vector<float> to_floats(const Tensor& tensor);
 /// T: double, float, std::int64_t, std::uint64_t.
@@ -77,6 +79,8 @@ Tensor from_ints(ElementType type, const Dims& shape, const Ints& values);
 template <class T>
 Tensor from_numbers(ElementType type, const Dims& shape, const std::vector<T>& values);
 Tensor convert(const Tensor& tensor, ElementType type);
+/// To a small float, rounded as is said. Other conversions saturate (SmallFloatRounding's defaults).
+Tensor convert(const Tensor& tensor, ElementType type, SmallFloatRounding rounding);
 
 /// Calls f.template operator()<T>() with what elements of the type are computed in: double for floats,
 /// std::uint64_t for u64, std::int64_t for other integers and boolean.

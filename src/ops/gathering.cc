@@ -35,12 +35,13 @@ std::size_t checked_batch(const InferContext& c, std::int64_t batch_dims, std::s
   return batch;
 }
 
-/// Copies one element after another, whatever its type; packed types go through integers.
+/// Copies one element after another, whatever its type; packed types go through numbers, which hold them
+/// exactly.
 class Mover {
  public:
   Mover(EvalContext& c, std::size_t input) : c_(c), packed_(bits_of(c.in(input).element_type()) < 8) {
     if (packed_) {
-      from_ = c.ints(input);
+      from_ = c.doubles(input);
       to_.resize(c.out().size());
     } else {
       bytes_ = element_bytes(c.in(input).element_type());
@@ -68,7 +69,7 @@ class Mover {
   std::size_t bytes_ = 0;
   const std::byte* source_ = nullptr;
   std::byte* target_ = nullptr;
-  Ints from_, to_;
+  std::vector<double> from_, to_;
   StopPoints points_;
 };
 

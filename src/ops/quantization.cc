@@ -236,6 +236,16 @@ void Dequantize::evaluate(EvalContext& c) const {
   });
 }
 
+void ConvertSmallFloat::infer(InferContext& c) const {
+  c.require(is_small_float(destination_type), "destination_type is {}, wanted a float of 8 or 4 bits",
+            name_of(destination_type));
+  c.set(0, destination_type, c.shape(0));
+}
+
+void ConvertSmallFloat::evaluate(EvalContext& c) const {
+  c.set(0, convert(c.in(0), destination_type, {saturate, round_mode}));
+}
+
 void DynamicQuantize::infer(InferContext& c) const {
   require_float(c, 0);
   c.set(0, ElementType::u8, c.shape(0));
@@ -283,6 +293,7 @@ Verdict Quantize::permute(PermuteContext& c) const { return move_parameters(c, *
 Verdict Dequantize::permute(PermuteContext& c) const { return move_parameters(c, *this); }
 
 void register_quantization(Registry& r) {
+  r.add<ConvertSmallFloat>();
   r.add<DynamicQuantize>();
   r.add<Dequantize>();
   r.add<FakeQuantize>();

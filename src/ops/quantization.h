@@ -73,6 +73,34 @@ struct Dequantize {
   Verdict permute(PermuteContext& c) const;
 };
 
+template <>
+inline constexpr std::array enum_names<PowerRounding> = {std::string_view("nearest"), std::string_view("up"),
+                                                         std::string_view("down")};
+
+/// ConvertSmallFloat(x): Convert to a float of 8 or 4 bits where overflow does not saturate, or where f8e8m0
+/// does not round to nearest; base/small_float.h says to what.
+struct ConvertSmallFloat {
+  static constexpr OpInfo info{"ConvertSmallFloat",
+                               1,
+                               1,
+                               1,
+                               Trait::levels,
+                               "Floats of 8 bits by their own rule of overflow and rounding",
+                               0,
+                               OpFamily::quantization};
+  ElementType destination_type = ElementType::f8e4m3;
+  bool saturate = true;
+  PowerRounding round_mode = PowerRounding::nearest;
+  template <class V>
+  void visit(V& v) {
+    v("destination_type", destination_type);
+    v("saturate", saturate);
+    v("round_mode", round_mode);
+  }
+  void infer(InferContext& c) const;
+  void evaluate(EvalContext& c) const;
+};
+
 /// DynamicQuantize(x) -> y u8, scale f32, zero_point u8: the range of x, widened to contain 0, on 0..255.
 struct DynamicQuantize {
   static constexpr OpInfo info{

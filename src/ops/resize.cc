@@ -46,14 +46,14 @@ std::optional<std::vector<std::size_t>> resized_axes(const InferContext& c, std:
 }
 
 /// Sizes come out in single precision, as in the frameworks.
-Dim scaled(const InferContext& c, const Dim& dim, float scale) {
+Dim scaled(const InferContext& c, const Dim& dim, float scale, bool rounds) {
   c.require(std::isfinite(scale) && scale > 0, "scale is {}, wanted a positive number", scale);
   if (!dim.known())
     return scale == std::floor(scale) && scale <= 1024 ? dim * Dim(static_cast<std::int64_t>(scale)) : Dim();
   const float size = static_cast<float>(dim.size()) * scale;
   c.require(size < static_cast<float>(kLargest), "size of {} scaled by {}, wanted less than {}", dim.size(),
             scale, kLargest);
-  return static_cast<std::int64_t>(size);
+  return static_cast<std::int64_t>(rounds ? std::floor(size + 0.5f) : size);
 }
 
 /// Input and output of one resized axis.
@@ -206,8 +206,7 @@ std::vector<std::optional<Axis>> axes_of(const Interpolate& op, const EvalContex
     if (axis(i).in != x[i]) out[i] = axis(i);
   Ints list = c.has(2) ? c.ints(2) : Ints();
   for (std::size_t i = 0; !c.has(2) && i < x.size(); ++i) list.push_back(static_cast<std::int64_t>(i));
-  const auto scales =
-      op.shape_calculation_mode == ShapeCalculationMode::scales ? c.floats(1) : std::vector<float>();
+  const auto scales = op.by_scales() ? c.floats(1) : std::vector<float>();
   const auto roi = c.has(3) ? c.floats(3) : std::vector<float>();
   for (std::size_t k = 0; k < list.size(); ++k) {
     const auto i = normalize_axis(list[k], x.size(), "axis");
@@ -251,17 +250,16 @@ void Interpolate::infer(InferContext& c) const {
   require_number(c, 0, "input");
   c.require(std::isfinite(cube_coeff), "cube_coeff is {}, wanted a finite number", cube_coeff);
   const auto& x = c.shape(0);
-  const bool by_scales = shape_calculation_mode == ShapeCalculationMode::scales;
-  if (by_scales)
+  if (by_scales())
     require_float(c, 1, "scales");
   else
     require_integer(c, 1, "sizes");
-  require_rank(c, 1, 0, 1, by_scales ? "scales" : "sizes");
+  require_rank(c, 1, 0, 1, by_scales() ? "scales" : "sizes");
   c.require(std::isfinite(cube_coeff), "cube_coeff is {}, wanted a number", cube_coeff);
   if (c.has(3)) require_float(c, 3, "roi");
   // Before any return: what depends on them is to be known (InferContext::lacks).
-  const auto scales = by_scales ? c.constant(1) : std::nullopt;
-  const auto given = by_scales ? std::nullopt : c.dims(1);
+  const auto scales = by_scales() ? c.constant(1) : std::nullopt;
+  const auto given = by_scales() ? std::nullopt : c.dims(1);
   if (!x.ranked()) return c.set(0, c.element(0), Shape());
   const auto begin = filled_pads(c, pads_begin, x.rank(), "pads_begin"),
              end = filled_pads(c, pads_end, x.rank(), "pads_end");
@@ -276,8 +274,9 @@ void Interpolate::infer(InferContext& c) const {
   std::vector<Dim> sizes(axes->size());
   if (scales) {
     const auto by = to_floats(*scales);
+    const bool rounds = shape_calculation_mode == ShapeCalculationMode::rounded_scales;
     c.require(by.size() == axes->size(), "{} scales of {} axes", by.size(), axes->size());
-    for (std::size_t k = 0; k < axes->size(); ++k) sizes[k] = scaled(c, out[(*axes)[k]], by[k]);
+    for (std::size_t k = 0; k < axes->size(); ++k) sizes[k] = scaled(c, out[(*axes)[k]], by[k], rounds);
   } else if (given) {
     c.require(given->size() == axes->size(), "{} sizes of {} axes", given->size(), axes->size());
     sizes = *given;

@@ -17,10 +17,12 @@ inline constexpr std::array enum_names<InterpolateMode> = {
     std::string_view("nearest"), std::string_view("linear"),          std::string_view("linear_onnx"),
     std::string_view("cubic"),   std::string_view("bilinear_pillow"), std::string_view("bicubic_pillow")};
 
-enum class ShapeCalculationMode : std::uint8_t { sizes, scales };
+/// With rounded_scales sizes are input times scale rounded to nearest, halves up (ONNX's
+/// keep_aspect_ratio_policy); with scales they are rounded down.
+enum class ShapeCalculationMode : std::uint8_t { sizes, scales, rounded_scales };
 template <>
-inline constexpr std::array enum_names<ShapeCalculationMode> = {std::string_view("sizes"),
-                                                                std::string_view("scales")};
+inline constexpr std::array enum_names<ShapeCalculationMode> = {
+    std::string_view("sizes"), std::string_view("scales"), std::string_view("rounded_scales")};
 
 /// The last two are ONNX's.
 enum class CoordinateMode : std::uint8_t {
@@ -83,6 +85,7 @@ struct Interpolate {
     v("exclude_outside", exclude_outside, Owner::lamina);
     v("extrapolation_value", extrapolation_value, Owner::lamina);
   }
+  bool by_scales() const { return shape_calculation_mode != ShapeCalculationMode::sizes; }
   void infer(InferContext& c) const;
   void evaluate(EvalContext& c) const;
   Verdict permute(PermuteContext& c) const;

@@ -8,6 +8,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "base/element_types.h"
 #include "graph/subgraph.h"
 #include "ops/activation.h"
 #include "ops/decompose.h"
@@ -34,8 +35,8 @@ std::size_t inputs_read(const Node& n) { return n.op.is<ConvertLike>() ? 1 : n.i
 Verdict suits(const Graph& g, ValueId v) {
   const auto& type = g.type(v);
   const auto& name = g.value(v).name;
-  if (type.element == ElementType::undefined || bits_of(type.element) < 8)
-    return Verdict::no("'{}' holds {}, wanted whole bytes", name, name_of(type.element));
+  if (type.element == ElementType::undefined || is_storage_type(type.element))
+    return Verdict::no("'{}' holds {}, wanted a type that is computed with", name, name_of(type.element));
   if (!type.shape.ranked()) return Verdict::no("the rank of '{}' is not known", name);
   for (const auto& d : type.shape.dims())
     if (!d.known() && d.name().empty())

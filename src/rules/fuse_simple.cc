@@ -83,7 +83,7 @@ Verdict only_stored(const Match& m) {
   const auto made = m.root_node().outputs[0];
   if (m.root_node().op.is<Quantize>() && !steps_to_integers(g, m.root_node()))
     return Verdict::no("it makes {}, in blocks or not of 8 bits", name_of(g.type(made).element));
-  if (bits_of(g.type(made).element) < 8) return Verdict::no("it packs {}", name_of(g.type(made).element));
+  if (is_storage_type(g.type(made).element)) return Verdict::no("it packs {}", name_of(g.type(made).element));
   if (m.integers && steps_to_integers(g, m.root_node())) return Verdict::yes();
   for (const auto& use : g.value(made).uses)
     if (g.node(use.node).op.has(Trait::elementwise))

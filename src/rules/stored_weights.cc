@@ -32,7 +32,7 @@ bool scales_or_centres(const Graph& g, const Node& n) {
 
 }  // namespace
 
-bool is_few_bits(ElementType type) { return type != ElementType::boolean && bits_of(type) <= 8; }
+bool is_few_bits(ElementType type) { return is_integer(type) && bits_of(type) <= 8; }
 
 NodeId product_of(const Graph& g, ValueId v) {
   for (std::size_t steps = 0; steps < kMostNodes; ++steps) {

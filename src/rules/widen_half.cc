@@ -1,6 +1,7 @@
 #include "rules/widen_half.h"
 
 #include <algorithm>
+#include <unordered_map>
 #include <unordered_set>
 
 #include "base/element_types.h"
@@ -32,6 +33,7 @@ class Widener {
 
   void run(Graph& graph, bool outermost) {
     const auto roundings = roundings_of(graph);
+    const auto bits = bit_casts_of(graph);
     const auto nodes = graph.order();
     for (const auto v : graph.inputs()) widen_input(graph, v, outermost);
     for (std::uint32_t v = 0; v < graph.value_slots(); ++v) widen_constant(graph, {v});
@@ -45,6 +47,8 @@ class Widener {
         keep_ports(graph, id, *custom);
       else if (keeps_variable(graph.node(id)))
         keep_half(graph, id);
+      else if (const auto cast = bits.find(id.index); cast != bits.end())
+        keep_bits(graph, id, cast->second);
       else
         graph.set_op(id, widened(graph.node(id).op));
       for (auto& body : graph.bodies(id)) run(body, false);
@@ -69,6 +73,7 @@ class Widener {
   /// All numbers of the type are numbers of that half type.
   static bool holds_all_of(ElementType half, ElementType type) {
     if (type == half || type == ElementType::boolean) return true;
+    if (is_small_float(type)) return type != ElementType::f8e8m0 && type != ElementType::nf4;
     const int digits = half == ElementType::f16 ? 11 : 8;
     return is_integer(type) && bits_of(type) - (is_signed(type) ? 1 : 0) <= digits;
   }
@@ -151,6 +156,27 @@ class Widener {
         graph.set_input(use.node, use.input, widened());
     for (std::size_t r = 0; !outermost && r < graph.results().size(); ++r)
       if (graph.results()[r].value == half) graph.set_result(r, widened());
+  }
+
+  /// BitCasts of and to half types by node, with the type that they read.
+  static std::unordered_map<std::uint32_t, ElementType> bit_casts_of(const Graph& graph) {
+    std::unordered_map<std::uint32_t, ElementType> all;
+    for (const auto id : graph.order()) {
+      const auto* cast = graph.node(id).op.as<BitCast>();
+      const auto from = cast ? graph.type(graph.node(id).inputs[0]).element : ElementType::undefined;
+      if (cast && (is_half(from) || is_half(cast->destination_type))) all.emplace(id.index, from);
+    }
+    return all;
+  }
+
+  /// The bits are those of the half type, whatever computes around them.
+  static void keep_bits(Graph& graph, NodeId id, ElementType from) {
+    const auto out = graph.node(id).outputs[0];
+    const auto uses = graph.value(out).uses;
+    if (is_half(from)) graph.set_input(id, 0, graph.add(Convert{from}, {graph.node(id).inputs[0]}));
+    if (!is_half(graph.type(out).element)) return;
+    const auto wide = graph.add(Convert{ElementType::f32}, {out}, graph.value(out).name + "/f32");
+    for (const auto& use : uses) graph.set_input(use.node, use.input, wide);
   }
 
   static bool keeps_variable(const Node& node) { return node.op.is<ReadValue>() || node.op.is<Assign>(); }

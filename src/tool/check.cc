@@ -155,7 +155,7 @@ std::vector<check::Output> outputs_of(const CheckOptions& o, const Session& s) {
     const auto* stored = find_array(expected, ports[i].name, "out" + std::to_string(i));
     if (!stored)
       fail(ErrorCode::bad_input, "{}: holds neither \"{}\" nor \"out{}\"", o.expect, ports[i].name, i);
-    outputs.back().stored = *stored;
+    outputs.back().stored = as_stored(*stored, ports[i].type);
   }
   return outputs;
 }

@@ -221,6 +221,14 @@ Tensor with_batch(const Tensor& t, int batch, std::size_t axis, const Port& port
   return out;
 }
 
+/// Codes of a type that numpy lacks.
+Tensor stored_for(const Port& port, const Tensor& array) try {
+  return as_stored(array, port.type);
+} catch (const Error& e) {
+  if (e.code() != ErrorCode::bad_input) throw;
+  fail(ErrorCode::bad_input, "input \"{}\" of {}: {}", port.name, name_of(port.type), e.what());
+}
+
 /// Every name is that of an input with a picture.
 void check_layouts(const PictureOptions& o, const std::vector<Port>& ports,
                    const std::vector<std::vector<std::string>>& files) {
@@ -260,6 +268,7 @@ std::vector<Tensor> given_inputs(const std::vector<Port>& ports, const InputOpti
       tensors[i] = from_files(files.of[i], ports[i], o, dims, axis.value_or(std::string::npos), notes);
     }
     if (axis && tensors[i].valid()) tensors[i] = with_batch(tensors[i], o.batch, *axis, ports[i], notes);
+    if (tensors[i].valid()) tensors[i] = stored_for(ports[i], tensors[i]);
   }
   auto asked = o.picture;
   if (o.layouts_of_any) asked.layout.clear();

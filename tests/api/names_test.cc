@@ -118,6 +118,20 @@ TEST(Unsupported, hostile_names_make_one_short_line) {
   EXPECT_EQ(found.find('\x1b'), std::string::npos);
 }
 
+TEST(Unsupported, many_nodes_keep_their_reason) {
+  IrText ir;
+  int x = ir.parameter("x", "4");
+  for (int i = 0; i < 90; ++i) {
+    const char* const types[] = {"Relu", "Tanh", "Sigmoid"};
+    x = ir.layer(types[i % 3], "opset99", "", {{x}});
+  }
+  ir.result({ir.layer("Wonder", "opset1", "", {{x}})});
+  const auto model = Model::from_memory({.model = bytes_of(ir.text()), .name = "many.xml"});
+  const auto found = error_of([&] { CompiledModel{model}; }, ErrorCode::unsupported);
+  EXPECT_NE(found.find("(90 nodes): opset99, known are 1 to 16"), std::string::npos) << found;
+  EXPECT_NE(found.find("; Wonder-1 (1 node)"), std::string::npos) << found;
+}
+
 TEST(Printing, types_ports_and_tensors) {
   EXPECT_EQ(printed(ElementType::bf16), "bf16");
   EXPECT_EQ(printed(model_of(sums()).inputs()[0]), "a: f32[?,4]");

@@ -315,5 +315,41 @@ TEST(Npz, DamagedFilesAreSafe) {
   }
 }
 
+/// As numpy writes arrays of ml_dtypes.
+TEST(Npy, types_that_numpy_lacks_come_as_their_bits) {
+  for (const char* descr : {"'|V1'", "'<V1'", "'<f1'"}) {
+    const auto t = parse(npy(std::string("{'descr': ") + descr + ", 'fortran_order': False, 'shape': (3,), }",
+                             std::string("\x38\x7f\x0f", 3)));
+    EXPECT_EQ(t.element_type(), ElementType::u8) << descr;
+    const auto floats = as_stored(t, ElementType::f8e4m3);
+    EXPECT_EQ(floats.element_type(), ElementType::f8e4m3);
+    EXPECT_EQ(std::memcmp(floats.raw(), "\x38\x7f\x0f", 3), 0);
+  }
+  const auto halves =
+      parse(npy("{'descr': '<V2', 'fortran_order': False, 'shape': (1,), }", std::string("\xc0\x3f", 2)));
+  EXPECT_EQ(as_stored(halves, ElementType::bf16).element_type(), ElementType::bf16);
+  EXPECT_EQ(as_stored(halves, ElementType::f32).element_type(), ElementType::u16);
+}
+
+TEST(Npy, packed_numbers_are_one_to_an_element) {
+  const auto array = Tensor::of<std::uint8_t>({5}, std::vector<std::uint8_t>{1, 15, 0, 7, 8});
+  for (const auto type : {ElementType::u4, ElementType::f4e2m1}) {
+    const auto packed = as_stored(array, type);
+    EXPECT_EQ(packed.bytes(), 3U);
+    EXPECT_EQ(std::memcmp(packed.raw(), "\xf1\x70\x08", 3), 0);
+    EXPECT_TRUE(npy_parts(packed).data.same_as(array));
+  }
+  const auto numbers = Tensor::of<std::int8_t>({4}, std::vector<std::int8_t>{-2, 1, -1, 0});
+  const auto packed = as_stored(numbers, ElementType::i2);
+  EXPECT_EQ(std::memcmp(packed.raw(), "\x36", 1), 0);
+  EXPECT_TRUE(npy_parts(packed).data.same_as(numbers));
+  try {
+    as_stored(Tensor::of<std::uint8_t>({2}, std::vector<std::uint8_t>{3, 17}), ElementType::u4);
+    ADD_FAILURE();
+  } catch (const Error& e) {
+    EXPECT_STREQ(e.what(), "element 1 is 17, wanted a code of 4 bits");
+  }
+}
+
 }  // namespace
 }  // namespace lamina

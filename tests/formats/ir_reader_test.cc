@@ -199,10 +199,10 @@ TEST(IrReader, ListsUnsupportedLayersAndStillReads) {
   const int b = ir.layer("Wonder", "opset1", "", {{a}});
   const int c = ir.layer("Relu", "opset99", "", {{b}});
   const int d = ir.layer("Relu", "extension", "", {{c}});
-  const int nf4 = ir.constant("nf4", "2", "x");
+  const int u3 = ir.constant("u3", "2", "x");
   ir.layer("Unread", "opset1", "", {{d}});
   ir.result({d});
-  ir.result({ir.layer("Convert", "opset1", "destination_type=\"f32\"", {{nf4}})});
+  ir.result({ir.layer("Convert", "opset1", "destination_type=\"f32\"", {{u3}})});
   const auto loaded = read(ir);
   ASSERT_EQ(loaded.unsupported.size(), 4U);
   EXPECT_EQ(loaded.unsupported[0].type, "Wonder");
@@ -211,7 +211,7 @@ TEST(IrReader, ListsUnsupportedLayersAndStillReads) {
   EXPECT_EQ(loaded.unsupported[1].reason, "opset99, known are 1 to 16");
   EXPECT_EQ(loaded.unsupported[2].domain, "extension");
   EXPECT_EQ(loaded.unsupported[3].type, "Const");
-  EXPECT_EQ(loaded.unsupported[3].reason, "element type nf4");
+  EXPECT_EQ(loaded.unsupported[3].reason, "element type u3");
   EXPECT_EQ(verify(loaded.graph), Strings());
 }
 

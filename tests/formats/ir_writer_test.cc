@@ -301,7 +301,7 @@ TEST(IrWriter, what_files_say_besides_is_kept) {
 
 TEST(IrWriter, constants_of_unknown_types_keep_their_shape) {
   IrText ir;
-  const int x = ir.parameter("x", "2,4"), w = ir.constant("nf4", "4,4", "12345678");
+  const int x = ir.parameter("x", "2,4"), w = ir.constant("u3", "4,4", "123456");
   const int floats = ir.layer("Convert", "opset1", R"(destination_type="f32")", {{w}});
   ir.result({ir.layer("MatMul", "opset1", R"(transpose_b="true")", {{x}, {floats}})});
   const TemporaryFolder folder;
@@ -319,7 +319,7 @@ TEST(IrWriter, constants_of_unknown_types_keep_their_shape) {
   const auto again = written_and_read(loaded);
   EXPECT_EQ(shapes(again.loaded), wanted);
   ASSERT_EQ(again.loaded.unsupported.size(), 1U);
-  EXPECT_EQ(again.loaded.unsupported[0].reason, "element type nf4");
+  EXPECT_EQ(again.loaded.unsupported[0].reason, "element type u3");
 }
 
 TEST(IrWriter, writes_both_files_or_none) {

@@ -213,6 +213,23 @@ TEST(Text, EveryFloatComesBackExactly) {
   expect_exact<double>(doubles);
 }
 
+TEST(Text, EveryCodeOfSmallFloatsComesBackExactly) {
+  for (const auto type :
+       {ElementType::f8e4m3, ElementType::f8e4m3fnuz, ElementType::f8e5m2, ElementType::f8e5m2fnuz,
+        ElementType::f8e8m0, ElementType::f4e2m1, ElementType::nf4, ElementType::i2, ElementType::u2}) {
+    const std::int64_t count = bits_of(type) == 8 ? 256 : bits_of(type) == 4 ? 16 : 4;
+    Tensor t(type, {count});
+    for (std::int64_t i = 0; i < count; ++i) {
+      const auto bits = static_cast<std::int64_t>(bits_of(type));
+      t.raw()[i * bits / 8] |= static_cast<std::byte>(i << (i * bits % 8));
+    }
+    Graph g;
+    g.add_result("c", g.add_constant(t, "c"));
+    const auto again = parse_graph(print_graph(g, {.self_contained = true}).text, registry());
+    EXPECT_TRUE(again.constant(again.results()[0].value)->same_as(t)) << name_of(type);
+  }
+}
+
 TEST(Text, ExtremeIntegers) {
   const auto g = expect_round_trip(R"(graph () -> (a, b, c, d, e) {
   a = const i64[2] {-9223372036854775808, 9223372036854775807}

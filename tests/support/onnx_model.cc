@@ -53,10 +53,14 @@ std::string value_info(std::string_view name, ElementType type, const Texts* dim
 
 int onnx_type(ElementType type) {
   static const std::map<ElementType, int> all{
-      {ElementType::f32, 1},   {ElementType::u8, 2},   {ElementType::i8, 3},   {ElementType::u16, 4},
-      {ElementType::i16, 5},   {ElementType::i32, 6},  {ElementType::i64, 7},  {ElementType::boolean, 9},
-      {ElementType::f16, 10},  {ElementType::f64, 11}, {ElementType::u32, 12}, {ElementType::u64, 13},
-      {ElementType::bf16, 16}, {ElementType::u4, 21},  {ElementType::i4, 22}};
+      {ElementType::f32, 1},         {ElementType::u8, 2},          {ElementType::i8, 3},
+      {ElementType::u16, 4},         {ElementType::i16, 5},         {ElementType::i32, 6},
+      {ElementType::i64, 7},         {ElementType::boolean, 9},     {ElementType::f16, 10},
+      {ElementType::f64, 11},        {ElementType::u32, 12},        {ElementType::u64, 13},
+      {ElementType::bf16, 16},       {ElementType::u4, 21},         {ElementType::i4, 22},
+      {ElementType::f8e4m3, 17},     {ElementType::f8e4m3fnuz, 18}, {ElementType::f8e5m2, 19},
+      {ElementType::f8e5m2fnuz, 20}, {ElementType::f4e2m1, 23},     {ElementType::f8e8m0, 24},
+      {ElementType::u2, 25},         {ElementType::i2, 26}};
   const auto it = all.find(type);
   return it == all.end() ? 8 : it->second;  // else a string
 }

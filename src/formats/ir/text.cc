@@ -53,8 +53,7 @@ constexpr std::array kPrecisions = {Spelling{"fp32", ElementType::f32}, Spelling
                                     Spelling{"fp64", ElementType::f64}, Spelling{"bin", ElementType::u1},
                                     Spelling{"bool", ElementType::boolean}};
 
-constexpr std::array<std::string_view, 10> kForeign = {"u2",     "u3",     "u6",     "nf4",    "f4e2m1",
-                                                       "f8e4m3", "f8e5m2", "f8e8m0", "string", "mxfp4"};
+constexpr std::array<std::string_view, 4> kForeign = {"u3", "u6", "string", "mxfp4"};
 
 }  // namespace
 

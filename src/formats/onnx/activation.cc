@@ -120,20 +120,6 @@ Values softmax(Call& c) {
   return {c.reshape(c.add(O{static_cast<std::int64_t>(axis)}, {flat}), c.shape_of(x))};
 }
 
-/// Inference, or a ratio of 0: the input itself, nothing dropped.
-Values convert_dropout(Call& c) {
-  const bool drops = !c.has(1) || c.known_number(c.in(1)) != 0.0;
-  if (c.version() >= 12 && c.has(2) && c.known_number(c.in(2)) != 0.0 && drops)
-    c.unsupported("training is not supported: export the model for inference, or with a ratio of 0");
-  const auto x = c.in(0);
-  Values out{c.add(Identity{}, {x})};
-  if (c.wants(1)) {
-    const auto type = c.version() >= 10 ? ElementType::boolean : c.known_element(x);
-    out.push_back(c.filled(c.number(1, type), c.shape_of(x)));
-  }
-  return out;
-}
-
 /// Swish(a) * b
 Values convert_swiglu(Call& c) {
   const auto gate = c.add(Swish{}, {c.in(0), c.number_like(c.f("alpha", 1), c.in(0))});
@@ -152,7 +138,6 @@ void register_activation(ConverterTable& t) {
   t.add("Tanh", unary<Tanh>);
   t.add("Celu", convert_celu);
   t.add("Clip", convert_clip);
-  t.add("Dropout", convert_dropout);
   t.add("Elu", convert_elu);
   t.add("Gelu", convert_gelu);
   t.add("HardSigmoid", convert_hard_sigmoid);

@@ -8,6 +8,7 @@
 #include "ops/gathering.h"
 #include "ops/generation.h"
 #include "ops/movement.h"
+#include "ops/quantization.h"
 #include "ops/reduction.h"
 #include "ops/shaping.h"
 
@@ -21,6 +22,23 @@ ValueId front_size(Call& c, ValueId x, std::int64_t axis) {
   ReduceProd product;
   product.keep_dims = true;
   return c.add(product, {c.slice(c.shape_of(x), 0, 0, axis), c.ints_constant({0})});
+}
+
+ValueId cast(Call& c, ValueId v, ElementType type) {
+  const bool saturates = c.flag("saturate", true);
+  // Numbers beyond packed integers wrap, as ONNX's own reference has it.
+  if (is_integer(type) && bits_of(type) < 8 && is_float(c.known_element(v)))
+    v = c.convert(v, ElementType::i32);
+  if (!is_small_float(type)) return c.add(Convert{type}, {v});
+  if (type != ElementType::f8e8m0) {
+    if (saturates) return c.add(Convert{type}, {v});
+    return c.add(ConvertSmallFloat{.destination_type = type, .saturate = false}, {v});
+  }
+  const auto mode = c.s("round_mode", "up");
+  for (std::size_t i = 0; i < enum_names<PowerRounding>.size(); ++i)
+    if (enum_names<PowerRounding>[i] == mode)
+      return c.add(ConvertSmallFloat{type, saturates, static_cast<PowerRounding>(i)}, {v});
+  c.fail("round_mode is \"{}\", wanted up, down or nearest", mode);
 }
 
 void require_same_type(const Call& c, std::size_t zero_point, std::size_t numbers) {

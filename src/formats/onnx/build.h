@@ -8,6 +8,8 @@ ValueId add(Call& c, ValueId a, ValueId b);
 ValueId subtract(Call& c, ValueId a, ValueId b);
 ValueId multiply(Call& c, ValueId a, ValueId b);
 ValueId divide(Call& c, ValueId a, ValueId b);
+/// Convert, with what the node says of floats of 8 bits: `saturate`, and `round_mode` of float8e8m0.
+ValueId cast(Call& c, ValueId v, ElementType type);
 /// The constant that v always is, where that is small and known; else v. What only led to it goes.
 ValueId folded(Call& c, ValueId v);
 /// The product of the sizes of the axes before `axis` (from the end where it is negative), i64 [1].

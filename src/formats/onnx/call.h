@@ -98,6 +98,8 @@ void register_slicing(ConverterTable& t);
 void register_gathering(ConverterTable& t);
 void register_generation(ConverterTable& t);
 void register_sorting(ConverterTable& t);
+void register_loss(ConverterTable& t);
+void register_random(ConverterTable& t);
 void register_resize(ConverterTable& t);
 void register_detection(ConverterTable& t);
 void register_quantization(ConverterTable& t);

@@ -14,14 +14,29 @@ constexpr std::array<std::string_view, 29> kTypeNames{
     "float8e8m0",     "uint2",      "int2",           "float6e2m3", "float6e3m2"};
 
 constexpr std::pair<DataType, ElementType> kElementTypes[] = {
-    {DataType::float32, ElementType::f32},   {DataType::uint8, ElementType::u8},
-    {DataType::int8, ElementType::i8},       {DataType::uint16, ElementType::u16},
-    {DataType::int16, ElementType::i16},     {DataType::int32, ElementType::i32},
-    {DataType::int64, ElementType::i64},     {DataType::boolean, ElementType::boolean},
-    {DataType::float16, ElementType::f16},   {DataType::float64, ElementType::f64},
-    {DataType::uint32, ElementType::u32},    {DataType::uint64, ElementType::u64},
-    {DataType::bfloat16, ElementType::bf16}, {DataType::uint4, ElementType::u4},
-    {DataType::int4, ElementType::i4}};
+    {DataType::float32, ElementType::f32},
+    {DataType::uint8, ElementType::u8},
+    {DataType::int8, ElementType::i8},
+    {DataType::uint16, ElementType::u16},
+    {DataType::int16, ElementType::i16},
+    {DataType::int32, ElementType::i32},
+    {DataType::int64, ElementType::i64},
+    {DataType::boolean, ElementType::boolean},
+    {DataType::float16, ElementType::f16},
+    {DataType::float64, ElementType::f64},
+    {DataType::uint32, ElementType::u32},
+    {DataType::uint64, ElementType::u64},
+    {DataType::bfloat16, ElementType::bf16},
+    {DataType::uint4, ElementType::u4},
+    {DataType::int4, ElementType::i4},
+    {DataType::uint2, ElementType::u2},
+    {DataType::int2, ElementType::i2},
+    {DataType::float8e4m3fn, ElementType::f8e4m3},
+    {DataType::float8e4m3fnuz, ElementType::f8e4m3fnuz},
+    {DataType::float8e5m2, ElementType::f8e5m2},
+    {DataType::float8e5m2fnuz, ElementType::f8e5m2fnuz},
+    {DataType::float8e8m0, ElementType::f8e8m0},
+    {DataType::float4e2m1, ElementType::f4e2m1}};
 
 }  // namespace
 

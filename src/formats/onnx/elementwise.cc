@@ -73,15 +73,24 @@ Values convert_is_inf(Call& c) {
   return {c.add(op, {c.in(0)})};
 }
 
-Values convert_cast(Call& c) {
+/// The destination of Cast and BitCast.
+ElementType destination(const Call& c) {
   if (!c.has_attribute("to")) c.fail("has no attribute \"to\"");
-  const auto type = c.element_attribute("to", ElementType::undefined);
-  return {c.add(Convert{type}, {c.in(0)})};
+  return c.element_attribute("to", ElementType::undefined);
+}
+
+Values convert_cast(Call& c) { return {cast(c, c.in(0), destination(c))}; }
+
+Values convert_bit_cast(Call& c) {
+  const auto type = destination(c), from = c.known_element(c.in(0));
+  if (bits_of(from) != bits_of(type))
+    c.fail("from {} to {}: types of different sizes", name_of(from), name_of(type));
+  return {c.add(BitCast{type}, {c.in(0)})};
 }
 
 Values convert_cast_like(Call& c) {
   if (c.element(c.in(1)) == ElementType::undefined) c.unsupported("the element type to cast to is not known");
-  return {c.add(Convert{c.element(c.in(1))}, {c.in(0)})};
+  return {cast(c, c.in(0), c.element(c.in(1)))};
 }
 
 Values convert_where(Call& c) { return {c.add(Select{}, {c.in(0), c.in(1), c.in(2)})}; }
@@ -100,6 +109,7 @@ void register_elementwise(ConverterTable& t) {
   t.add("Asinh", unary<Asinh>);
   t.add("Atan", unary<Atan>);
   t.add("Atanh", unary<Atanh>);
+  t.add("BitCast", convert_bit_cast);
   t.add("BitwiseNot", unary<BitwiseNot>);
   t.add("Ceil", unary<Ceiling>);
   t.add("Cos", unary<Cos>);

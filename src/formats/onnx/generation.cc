@@ -1,4 +1,4 @@
-/// Constants, ranges, one-hot, random numbers, running sums, Einsum, grids.
+/// Constants, ranges, one-hot, running sums, Einsum, grids.
 #include "ops/generation.h"
 
 #include <cmath>
@@ -68,40 +68,6 @@ Values convert_trilu(Call& c) {
 Values convert_einsum(Call& c) {
   if (!c.has_attribute("equation")) c.fail("has no equation");
   return {c.add(Einsum{c.s("equation", "")}, c.all_present())};
-}
-
-/// A seed is a float, and different nodes without one are to differ.
-template <class R>
-R random(const Call& c, ElementType type) {
-  R op;
-  op.output_type = type;
-  if (c.has_attribute("seed")) {
-    const auto seed = c.f("seed", 0);
-    op.global_seed = std::isfinite(seed) && std::abs(seed) < 1e15 ? static_cast<std::int64_t>(seed) : 1;
-  }
-  op.op_seed = static_cast<std::int64_t>(c.graph().node_slots()) + 1;
-  return op;
-}
-
-ElementType random_type(const Call& c, bool like) {
-  if (like && !c.has_attribute("dtype")) return c.known_element(c.in(0));
-  return c.element_attribute("dtype", ElementType::f32);
-}
-
-template <bool kLike>
-Values convert_random_uniform(Call& c) {
-  const auto type = random_type(c, kLike);
-  const auto shape = kLike ? c.shape_of(c.in(0)) : c.ints_constant(c.ints("shape"));
-  return {c.add(random<RandomUniform>(c, type),
-                {shape, c.number(c.f("low", 0), type), c.number(c.f("high", 1), type)})};
-}
-
-template <bool kLike>
-Values convert_random_normal(Call& c) {
-  const auto type = random_type(c, kLike);
-  const auto shape = kLike ? c.shape_of(c.in(0)) : c.ints_constant(c.ints("shape"));
-  return {c.add(random<RandomNormal>(c, type),
-                {shape, c.number(c.f("mean", 0), type), c.number(c.f("scale", 1), type)})};
 }
 
 Values convert_grid_sample(Call& c) {
@@ -178,10 +144,6 @@ void register_generation(ConverterTable& t) {
   t.add("EyeLike", convert_eye_like);
   t.add("GridSample", convert_grid_sample);
   t.add("OneHot", convert_one_hot);
-  t.add("RandomNormal", convert_random_normal<false>);
-  t.add("RandomNormalLike", convert_random_normal<true>);
-  t.add("RandomUniform", convert_random_uniform<false>);
-  t.add("RandomUniformLike", convert_random_uniform<true>);
   t.add("Range", convert_range);
   t.add("Trilu", convert_trilu);
 }

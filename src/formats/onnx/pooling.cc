@@ -6,6 +6,7 @@
 #include "formats/onnx/window.h"
 #include "ops/elementwise.h"
 #include "ops/gathering.h"
+#include "ops/movement.h"
 #include "ops/reduction.h"
 
 namespace lamina::onnx {
@@ -107,10 +108,25 @@ ValueId unpooled_shape(Call& c, ValueId x) {
   return folded(c, sizes);
 }
 
+/// ONNX's own reference counts indices in the size before pooling, with output_shape, too; ONNX Runtime
+/// counts them in output_shape. A larger output has zeros behind.
+ValueId padded_behind(Call& c, ValueId y, ValueId sizes) {
+  const auto wanted = c.wanted_ints(c.in(2), "an output_shape");
+  const auto known = c.known_ints(sizes);
+  if (!known) c.unsupported("output_shape with sizes that are known only at run time");
+  bool fits = wanted.size() == known->size();
+  Ints behind;
+  for (std::size_t i = 0; fits && i < wanted.size(); ++i) {
+    behind.push_back(wanted[i] - (*known)[i]);
+    fits = behind[i] >= 0;
+  }
+  if (!fits) c.fail("output_shape is {}, wanted at least {}", to_string(wanted), to_string(*known));
+  return c.add(Pad{}, {y, c.ints_constant(Ints(wanted.size(), 0)), c.ints_constant(behind)});
+}
+
 /// Writes each element to its place in zeros of the size before pooling.
 Values convert_max_unpool(Call& c) {
   const auto x = c.in(0), indices = c.in(1);
-  if (c.has(2)) c.unsupported("output_shape: ONNX and ONNX Runtime count indices differently with it");
   const auto sizes = unpooled_shape(c, x);
   ReduceProd product;
   product.keep_dims = true;
@@ -118,7 +134,8 @@ Values convert_max_unpool(Call& c) {
   const auto zeros = c.filled(c.number_like(0, x), count);
   const auto flat = c.add(ScatterElementsUpdate{},
                           {zeros, c.reshape(indices, Ints{-1}), c.reshape(x, Ints{-1}), c.int_constant(0)});
-  return {c.reshape(flat, sizes)};
+  const auto y = c.reshape(flat, sizes);
+  return {c.has(2) ? padded_behind(c, y, sizes) : y};
 }
 
 }  // namespace

@@ -2,10 +2,14 @@
 /// quantise.
 #include "ops/quantization.h"
 
+#include <algorithm>
+
 #include "formats/onnx/build.h"
 #include "formats/onnx/convert.h"
 #include "formats/onnx/quantized.h"
 #include "ops/elementwise.h"
+#include "ops/gathering.h"
+#include "ops/generation.h"
 #include "ops/matmul.h"
 #include "ops/require.h"
 
@@ -14,6 +18,46 @@ namespace {
 
 void check_block_size(const Call& c, std::int64_t block_size) {
   if (block_size < 0) c.fail("block_size is {}, wanted 0 or more", block_size);
+}
+
+/// Scale or zero point in f32, as it broadcasts to x: one number, one for each index of an axis, or one for
+/// each block of indices.
+ValueId spread(Call& c, ValueId parameter, ValueId x, std::int64_t axis, std::int64_t block_size) {
+  parameter = c.convert(parameter, ElementType::f32);
+  const auto& shape = c.shape(parameter);
+  if (block_size == 0 && one_element(shape)) return c.to_scalar(parameter);
+  const auto rank = c.known_rank(x), at = c.axis(axis, rank);
+  if (block_size == 0) {
+    if (c.known_rank(parameter) != 1) c.fail("scale is {}, wanted one dimension", to_string(shape));
+    Ints pattern(rank - at, 1);
+    pattern[0] = -1;
+    return c.reshape(parameter, pattern);
+  }
+  const auto size = size_of(c, x, static_cast<std::int64_t>(at));
+  const auto indices = c.add(Range{ElementType::i64}, {c.int_constant(0), size, c.int_constant(1)});
+  return c.add(Gather{}, {parameter, folded(c, divide(c, indices, c.int_constant(block_size))),
+                          c.int_constant(static_cast<std::int64_t>(at))});
+}
+
+bool is_zero(const Call& c, ValueId v) {
+  const auto known = c.known(v);
+  if (!known) return false;
+  const auto numbers = to_doubles(*known);
+  return std::all_of(numbers.begin(), numbers.end(), [](double d) { return d == 0; });
+}
+
+/// x / scale + zero point, rounded to a float of 8 or 4 bits.
+ValueId quantize_to_float(Call& c, ValueId x, ElementType type, std::int64_t axis, std::int64_t block_size) {
+  auto y = divide(c, c.convert(x, ElementType::f32), spread(c, c.in(1), x, axis, block_size));
+  if (c.has(2) && !is_zero(c, c.in(2))) y = add(c, y, spread(c, c.in(2), x, axis, block_size));
+  return cast(c, y, type);
+}
+
+/// (x - zero point) * scale of a float of 8 or 4 bits, in f32.
+ValueId dequantize_float(Call& c, std::int64_t axis, std::int64_t block_size) {
+  auto x = c.convert(c.in(0), ElementType::f32);
+  if (c.has(2) && !is_zero(c, c.in(2))) x = subtract(c, x, spread(c, c.in(2), c.in(0), axis, block_size));
+  return multiply(c, x, spread(c, c.in(1), c.in(0), axis, block_size));
 }
 
 /// Before opset 13 scale and zero point are scalars. output_dtype counts only without a zero point.
@@ -25,9 +69,12 @@ Values convert_quantize_linear(Call& c) {
   op.destination_type = ElementType::u8;
   if (c.i("output_dtype", 0) != 0) op.destination_type = c.element_attribute("output_dtype", ElementType::u8);
   if (c.has(2)) op.destination_type = c.known_element(c.in(2));
-  if (!is_integer(op.destination_type)) c.unsupported("quantisation to {}", name_of(op.destination_type));
+  const bool to_float = is_small_float(op.destination_type);
+  if (!to_float && !is_integer(op.destination_type))
+    c.unsupported("quantisation to {}", name_of(op.destination_type));
   if (const auto precision = c.i("precision", 0); precision != 0 && precision != 1)
     c.unsupported("precision {} is not supported", name_of_onnx_type(precision));
+  if (to_float) return {quantize_to_float(c, c.in(0), op.destination_type, op.axis, op.block_size)};
   const auto x = is_float(c.known_element(c.in(0))) ? c.in(0) : c.convert(c.in(0), ElementType::f32);
   return {c.add(op, c.has(2) ? Values{x, c.in(1), c.in(2)} : Values{x, c.in(1)})};
 }
@@ -37,12 +84,13 @@ Values convert_dequantize_linear(Call& c) {
   op.axis = c.i("axis", 1);
   op.block_size = c.i("block_size", 0);
   check_block_size(c, op.block_size);
-  if (!is_integer(c.known_element(c.in(0))))
-    c.unsupported("dequantisation of {}", name_of(c.element(c.in(0))));
-  auto scale = c.in(1);
+  const auto from = c.known_element(c.in(0)), type = c.known_element(c.in(1));
+  if (!is_integer(from) && !is_small_float(from)) c.unsupported("dequantisation of {}", name_of(from));
+  const auto result = c.i("output_dtype", 0) == 0 ? type : c.element_attribute("output_dtype", type);
+  if (is_small_float(from)) return {c.convert(dequantize_float(c, op.axis, op.block_size), result)};
+  const auto scale = is_small_float(type) ? c.convert(c.in(1), ElementType::f32) : c.in(1);
   const auto y = c.add(op, c.has(2) ? Values{c.in(0), scale, c.in(2)} : Values{c.in(0), scale});
-  if (c.i("output_dtype", 0) == 0) return {y};
-  return {c.convert(y, c.element_attribute("output_dtype", ElementType::f32))};
+  return {c.convert(y, result)};
 }
 
 Values convert_dynamic_quantize_linear(Call& c) { return c.add_all(DynamicQuantize{}, {c.in(0)}); }

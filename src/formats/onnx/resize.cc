@@ -8,6 +8,7 @@
 #include "ops/eval.h"
 #include "ops/gathering.h"
 #include "ops/movement.h"
+#include "ops/reduction.h"
 
 namespace lamina::onnx {
 namespace {
@@ -60,7 +61,7 @@ void note_unchanged(const Call& c, Target& t, ValueId values, bool scales) {
 /// Interpolate along the axes that change.
 Values interpolate(Call& c, Interpolate op, ValueId values, Target target, ValueId roi = {}) {
   const auto x = c.in(0);
-  const bool scales = op.shape_calculation_mode == ShapeCalculationMode::scales;
+  const bool scales = op.by_scales();
   if (scales && c.known_element(values) != ElementType::f32) values = c.convert(values, ElementType::f32);
   if (!roi.valid()) note_unchanged(c, target, values, scales);
   Ints kept, axes;
@@ -89,26 +90,14 @@ Values interpolate(Call& c, Interpolate op, ValueId values, Target target, Value
   return {c.add(op, std::move(inputs))};
 }
 
-/// One scale for all axes, so that the result fits into the sizes or covers them.
+/// One scale for all axes, in f32, so that the result fits into the sizes or covers them.
 ValueId common_scale(Call& c, ValueId sizes, const Ints& axes, bool larger) {
-  const auto wanted = c.known_ints(sizes);
-  const auto& shape = c.type(c.in(0)).shape;
-  if (!wanted || !shape.known()) c.unsupported("keep_aspect_ratio_policy with sizes that are not known");
-  const auto axis = [&](std::size_t i) { return axes.empty() ? i : static_cast<std::size_t>(axes.at(i)); };
-  double scale = larger ? 0 : std::numeric_limits<double>::infinity();
-  for (std::size_t i = 0; i < wanted->size(); ++i) {
-    if (axis(i) >= shape.rank() || shape[axis(i)].size() <= 0) c.fail("sizes do not fit the input");
-    const auto ratio = static_cast<double>((*wanted)[i]) / static_cast<double>(shape[axis(i)].size());
-    scale = larger ? std::max(scale, ratio) : std::min(scale, ratio);
-  }
-  const auto rounded = static_cast<float>(scale);
-  for (std::size_t i = 0; i < wanted->size(); ++i) {
-    const auto size = static_cast<double>(shape[axis(i)].size());
-    if (std::floor(size * static_cast<double>(rounded)) != std::floor(size * scale + 0.5))
-      c.unsupported("keep_aspect_ratio_policy with sizes that need rounding");
-  }
-  return c.constant(Tensor::of<float>({static_cast<std::int64_t>(wanted->size())},
-                                      std::vector<float>(wanted->size(), rounded)));
+  auto old = c.shape_of(c.in(0));
+  if (!axes.empty()) old = folded(c, c.add(Gather{}, {old, c.ints_constant(axes), c.int_constant(0)}));
+  const auto ratios = divide(c, c.convert(sizes, ElementType::f32), c.convert(old, ElementType::f32));
+  const auto zero = c.ints_constant({0});
+  const auto scale = larger ? c.add(ReduceMax{}, {ratios, zero}) : c.add(ReduceMin{}, {ratios, zero});
+  return folded(c, c.filled(scale, c.shape_of(sizes)));
 }
 
 /// Where a scale does not give a whole number of pixels, engines disagree on where the last corner is.
@@ -163,8 +152,10 @@ Values convert_resize(Call& c) {
   }
   if (!is_given(c, 3)) c.fail("has neither scales nor sizes");
   const auto policy = c.s("keep_aspect_ratio_policy", "stretch");
-  if (policy == "not_larger" || policy == "not_smaller")
+  if (policy == "not_larger" || policy == "not_smaller") {
+    op.shape_calculation_mode = ShapeCalculationMode::rounded_scales;
     return interpolate(c, op, common_scale(c, c.in(3), target.axes, policy == "not_smaller"), target, roi);
+  }
   if (policy != "stretch") c.fail("keep_aspect_ratio_policy is \"{}\"", policy);
   op.shape_calculation_mode = ShapeCalculationMode::sizes;
   return interpolate(c, op, c.in(3), target, roi);

@@ -52,7 +52,12 @@ Values convert_dft(Call& c) {
   const bool inverse = c.flag("inverse"), onesided = c.flag("onesided");
   const auto& last = c.type(c.in(0)).shape[rank - 1];
   if (!last.known()) c.unsupported("an unknown number of parts");
-  if (inverse && onesided) c.unsupported("an inverse from one side");
+  if (inverse && onesided) {  // of a spectrum of real numbers, which come out
+    if (!last.is(2)) c.fail("input is {}, wanted real and imaginary parts", to_string(c.shape(c.in(0))));
+    Values spectrum{c.in(0), c.ints_constant({at})};
+    if (c.has(1)) spectrum.push_back(c.to_vector(c.in(1)));
+    return {c.unsqueeze(c.add(IRDFT{}, std::move(spectrum)), {-1})};
+  }
   auto x = c.in(0);
   if (last.is(1)) x = c.concat({x, multiply(c, x, c.number_like(0, x))}, -1);
   Values inputs{x, c.ints_constant({at})};

@@ -39,7 +39,11 @@ Typed typed_field(ElementType type) {
       return {11};
     case ElementType::i4:
     case ElementType::u4:
+    case ElementType::f4e2m1:
       return {5, 2};
+    case ElementType::i2:
+    case ElementType::u2:
+      return {5, 4};
     default:
       return {5};
   }

@@ -285,18 +285,22 @@ std::string_view parse_function_name(std::string_view bytes) {
 
 ElementType element_type_of(std::int64_t data_type) {
   if (data_type > kReference) data_type -= kReference;
-  switch (data_type) {
+  switch (data_type) {  // qint8 and the like are integers whose operators know their ranges
     case 1:
       return ElementType::f32;
     case 2:
       return ElementType::f64;
     case 3:
+    case 13:
       return ElementType::i32;
     case 4:
+    case 12:
       return ElementType::u8;
     case 5:
+    case 15:
       return ElementType::i16;
     case 6:
+    case 11:
       return ElementType::i8;
     case 9:
       return ElementType::i64;
@@ -304,6 +308,7 @@ ElementType element_type_of(std::int64_t data_type) {
       return ElementType::boolean;
     case 14:
       return ElementType::bf16;
+    case 16:
     case 17:
       return ElementType::u16;
     case 19:

@@ -1,4 +1,4 @@
-/// FakeQuantWithMinMax...: limits are nudged so that 0 is one of the levels.
+/// FakeQuantWithMinMax...: limits are nudged so that 0 is one of the levels. Dequantize.
 #include "ops/quantization.h"
 
 #include <algorithm>
@@ -81,9 +81,53 @@ Values convert_args(Call& c) {
                         Tensor::scalar(static_cast<float>(c.f("max", 6))));
 }
 
+/// One limit of Dequantize in f32, as it broadcasts to x: a number, or one for each index of `axis`.
+ValueId limit(Call& c, std::size_t input, std::int64_t axis) {
+  const auto v = c.convert(c.in(input), ElementType::f32);
+  if (axis < 0) return c.to_scalar(v);
+  const auto rank = c.known_rank(c.in(0)), at = c.axis(axis, rank);
+  Ints pattern(rank - at, 1);
+  pattern[0] = -1;
+  return c.reshape(v, pattern);
+}
+
+/// Numbers of 8, 16 or 32 bits as f32: (x - offset) * scale + bias, whose three numbers follow from the
+/// smallest and largest value by the mode.
+Values convert_dequantize(Call& c) {
+  const auto type = c.known_element(c.in(0));
+  if (!is_integer(type)) c.fail("input is {}, wanted integers", name_of(type));
+  const auto [least, most] = integer_range<std::int64_t>(type);
+  const auto number = [&](double v) { return c.number(v, ElementType::f32); };
+  const auto axis = c.i("axis", -1);
+  const auto low = limit(c, 1, axis), high = limit(c, 2, axis);
+  const auto x = c.convert(c.in(0), ElementType::f32);
+  const auto result = c.type_attribute("dtype", ElementType::f32);
+  const auto mode = c.s("mode", "MIN_COMBINED");
+  if (mode == "SCALED") {
+    auto scale = c.add(Divide{}, {high, number(static_cast<double>(most))});
+    const auto lowest = static_cast<double>(least + (c.flag("narrow_range") ? 1 : 0));
+    if (least != 0) scale = c.add(Maximum{}, {c.add(Divide{}, {low, number(lowest)}), scale});
+    return {c.convert(c.add(Multiply{}, {x, scale}), result)};
+  }
+  const auto steps = static_cast<double>(most) - static_cast<double>(least);
+  const auto scale = c.add(Divide{}, {c.add(Subtract{}, {high, low}), number(steps)});
+  auto bias = low;
+  auto offset = static_cast<double>(least);
+  if (mode == "MIN_FIRST") {  // the smallest value is rounded to a whole number of steps
+    const auto whole = c.add(Round{RoundMode::half_away_from_zero}, {c.add(Divide{}, {low, scale})});
+    const auto same = c.add(Equal{}, {low, high});
+    bias = c.add(Select{}, {same, low, c.add(Multiply{}, {whole, scale})});
+  } else if (mode != "MIN_COMBINED") {
+    c.fail("mode is \"{}\", wanted MIN_COMBINED, MIN_FIRST or SCALED", mode);
+  }
+  const auto shifted = offset == 0 ? x : c.add(Subtract{}, {x, number(offset)});
+  return {c.convert(c.add(Add{}, {c.add(Multiply{}, {shifted, scale}), bias}), result)};
+}
+
 }  // namespace
 
 void register_quantization(ConverterTable& t) {
+  t.add("Dequantize", convert_dequantize);
   t.add("FakeQuantWithMinMaxArgs", convert_args);
   t.add("FakeQuantWithMinMaxVars", convert_vars);
   t.add("FakeQuantWithMinMaxVarsPerChannel", convert_vars);

@@ -1,5 +1,6 @@
 /// Nodes that only give their input's memory another shape: nothing runs.
 #include "kernels/list.h"
+#include "ops/elementwise.h"
 #include "ops/shaping.h"
 
 namespace lamina {
@@ -27,6 +28,14 @@ void offer_reshape(const NodeView& v, Answers& answers) {
     answers.offers.push_back(view(v, Layout::channels_last, Layout::channels_last));
 }
 
+/// The same memory under another type of as many bits.
+void offer_bit_cast(const NodeView& v, Answers& answers) {
+  if (v.out_element() == ElementType::boolean) return answers.refuse("view", "bytes become 0 or 1");
+  answers.offers.push_back(view(v, Layout::plain, Layout::plain));
+  if (v.dims(0).size() >= 3 && bits_of(v.out_element()) >= 8)
+    answers.offers.push_back(view(v, Layout::channels_last, Layout::channels_last));
+}
+
 /// Transposes that undo the difference between two layouts: NCHW to NHWC is channels-last read as plain.
 void offer_transpose(const NodeView& v, Answers& answers) {
   const auto x = v.dims(0), y = v.out_dims();
@@ -51,6 +60,7 @@ void offer_transpose(const NodeView& v, Answers& answers) {
 
 void add_view_kernels(std::vector<Kernel>& list) {
   list.push_back({"view.reshape", [](const Op& op) { return op.has(Trait::keeps_values); }, offer_reshape});
+  list.push_back({"view.bit_cast", [](const Op& op) { return op.is<BitCast>(); }, offer_bit_cast});
   list.push_back({"view.transpose", [](const Op& op) { return op.is<Transpose>(); }, offer_transpose});
 }
 

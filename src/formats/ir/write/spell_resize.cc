@@ -23,6 +23,7 @@ bool is_pillow(const Interpolate& op) {
 bool openvino_has(const Interpolate& op, int version) {
   const auto mode = op.coordinate_transformation_mode;
   if (is_pillow(op)) return version > 10;
+  if (op.shape_calculation_mode == ShapeCalculationMode::rounded_scales) return false;
   return mode != CoordinateMode::half_pixel_symmetric && mode != CoordinateMode::tf_crop_and_resize &&
          !op.exclude_outside && (!op.antialias || op.mode == InterpolateMode::linear);
 }
@@ -103,7 +104,7 @@ class Resizing {
     out.op.pads_begin = {0, pad(op_.pads_begin, axis)};
     out.op.pads_end = {0, pad(op_.pads_end, axis)};
     out.in = in;
-    const bool by_scales = op_.shape_calculation_mode == ShapeCalculationMode::scales;
+    const bool by_scales = op_.by_scales();
     const auto k = static_cast<std::size_t>(place_[axis]);
     if (place_[axis] < 0) {  // only padded
       const std::int64_t padded = in + out.op.pads_begin[1] + out.op.pads_end[1];

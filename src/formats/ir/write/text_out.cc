@@ -76,6 +76,22 @@ std::string_view precision_text(ElementType type) {
       return "I4";
     case ElementType::u4:
       return "U4";
+    case ElementType::i2:
+      return "I2";
+    case ElementType::u2:
+      return "U2";
+    case ElementType::f8e4m3:
+      return "F8E4M3";
+    case ElementType::f8e5m2:
+      return "F8E5M2";
+    case ElementType::f8e8m0:
+      return "F8E8M0";
+    case ElementType::f4e2m1:
+      return "F4E2M1";
+    case ElementType::nf4:
+      return "NF4";
+    case ElementType::f8e4m3fnuz:
+    case ElementType::f8e5m2fnuz:
     case ElementType::undefined:
       return "UNSPECIFIED";
   }
@@ -83,6 +99,8 @@ std::string_view precision_text(ElementType type) {
 }
 
 std::string element_type_text(ElementType type) {
+  if (type == ElementType::i2 || type == ElementType::f8e4m3fnuz || type == ElementType::f8e5m2fnuz)
+    fail(ErrorCode::unsupported, "element type {} is not one of OpenVINO's", name_of(type));
   return type == ElementType::undefined ? "dynamic" : std::string(name_of(type));
 }
 

@@ -236,7 +236,7 @@ Verdict tables_of(const NodeView& v, std::vector<std::optional<ResizeTable>>& ou
     if (!v.constant(2)) return Verdict::no("the axes are not constant");
     list = to_ints(*v.constant(2));
   }
-  const bool by_scales = op.shape_calculation_mode == ShapeCalculationMode::scales;
+  const bool by_scales = op.by_scales();
   const bool crop = op.coordinate_transformation_mode == CoordinateMode::tf_crop_and_resize;
   if (by_scales && !v.constant(1)) return Verdict::no("the scales are not constant");
   if (crop && v.has(3) && !v.constant(3)) return Verdict::no("the region is not constant");

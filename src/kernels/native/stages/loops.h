@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "lamina/tensor.h"
+#include "base/element_types.h"
 
 namespace lamina::stages {
 
@@ -148,14 +148,14 @@ int integer_index(ElementType type);
 Loop convert_loop(ElementType from, ElementType to);
 /// The conversions that have vector code; null for others.
 struct ConvertLoops {
-  Loop f32_to[16], to_f32[16];  ///< by element type
+  Loop f32_to[kElementTypes], to_f32[kElementTypes];  ///< by element type
 };
 const ConvertLoops& convert_loops();
 
 /// x, scale and zero point in f32, by the type of 8 or 16 bits that Quantize makes and Dequantize reads; null
 /// for others.
 struct QuantizeLoops {
-  Loop quantize[16], dequantize[16];
+  Loop quantize[kElementTypes], dequantize[kElementTypes];
 };
 const QuantizeLoops& quantize_loops();
 

@@ -1,6 +1,7 @@
 /// From a body of element-wise operators to loops: values, the types that are carried, views of operands.
 #include <algorithm>
 
+#include "base/element_types.h"
 #include "base/shape_only.h"
 #include "kernels/native/stages/lowering.h"
 #include "ops/elementwise.h"
@@ -85,11 +86,11 @@ std::optional<double> Lowering::constant_number(ValueId v) const {
 }
 
 int Lowering::lower(const Node& n) {
+  const auto lacks = [&](ValueId v) { return is_storage_type(body_.type(v).element); };
   for (auto v : n.inputs)
-    if (v.valid() && bits_of(body_.type(v).element) < 8)
-      return refuse(fmt::format("{} is packed", name_of(body_.type(v).element)));
-  if (bits_of(body_.type(n.outputs[0]).element) < 8)
-    return refuse(fmt::format("{} is packed", name_of(body_.type(n.outputs[0]).element)));
+    if (v.valid() && lacks(v)) return refuse(fmt::format("no loops for {}", name_of(body_.type(v).element)));
+  if (lacks(n.outputs[0]))
+    return refuse(fmt::format("no loops for {}", name_of(body_.type(n.outputs[0]).element)));
   if (!n.op.has(Trait::elementwise)) return refuse(n.op.name() + " is not element-wise");
   if (n.op.is<Convert>() || n.op.is<ConvertLike>()) return lower_convert(n);
   if (n.op.is<Select>()) return lower_select(n);

@@ -1,0 +1,99 @@
+/// Random numbers, and what draws them: Bernoulli, Dropout.
+#include <cmath>
+
+#include "formats/onnx/build.h"
+#include "ops/elementwise.h"
+#include "ops/generation.h"
+#include "ops/movement.h"
+
+namespace lamina::onnx {
+namespace {
+
+/// Different nodes without a seed are to differ. A seed is a float, that of Dropout an integer.
+template <class R>
+R random(const Call& c, ElementType type) {
+  R op;
+  op.output_type = type;
+  if (c.has_attribute("seed") && c.op() == "Dropout") {
+    op.global_seed = c.i("seed", 0);
+  } else if (c.has_attribute("seed")) {
+    const auto seed = c.f("seed", 0);
+    op.global_seed = std::isfinite(seed) && std::abs(seed) < 1e15 ? static_cast<std::int64_t>(seed) : 1;
+  }
+  op.op_seed = static_cast<std::int64_t>(c.graph().node_slots()) + 1;
+  return op;
+}
+
+ElementType random_type(const Call& c, bool like) {
+  if (like && !c.has_attribute("dtype")) return c.known_element(c.in(0));
+  return c.element_attribute("dtype", ElementType::f32);
+}
+
+template <bool kLike>
+Values convert_random_uniform(Call& c) {
+  const auto type = random_type(c, kLike);
+  const auto shape = kLike ? c.shape_of(c.in(0)) : c.ints_constant(c.ints("shape"));
+  return {c.add(random<RandomUniform>(c, type),
+                {shape, c.number(c.f("low", 0), type), c.number(c.f("high", 1), type)})};
+}
+
+template <bool kLike>
+Values convert_random_normal(Call& c) {
+  const auto type = random_type(c, kLike);
+  const auto shape = kLike ? c.shape_of(c.in(0)) : c.ints_constant(c.ints("shape"));
+  return {c.add(random<RandomNormal>(c, type),
+                {shape, c.number(c.f("mean", 0), type), c.number(c.f("scale", 1), type)})};
+}
+
+/// Numbers in 0 .. 1, 1 excluded, for each element of x.
+ValueId draws_for(Call& c, ValueId x, ElementType type) {
+  return c.add(random<RandomUniform>(c, type), {c.shape_of(x), c.number(0, type), c.number(1, type)});
+}
+
+/// 1 with the probability that is the element.
+Values convert_bernoulli(Call& c) {
+  const auto p = c.in(0);
+  const auto from = c.known_element(p), type = random_type(c, true);
+  const auto drawn = from == ElementType::f64 ? ElementType::f64 : ElementType::f32;
+  return {c.convert(c.add(Less{}, {draws_for(c, p, drawn), c.convert(p, drawn)}), type)};
+}
+
+/// The input itself, nothing dropped.
+Values without_drops(Call& c) {
+  const auto x = c.in(0);
+  Values out{c.add(Identity{}, {x})};
+  if (c.wants(1)) {
+    const auto type = c.version() >= 10 ? ElementType::boolean : c.known_element(x);
+    out.push_back(c.filled(c.number(1, type), c.shape_of(x)));
+  }
+  return out;
+}
+
+/// In training, elements are dropped with the probability `ratio`, and those that stay are divided by what is
+/// left of 1.
+Values convert_dropout(Call& c) {
+  const bool trains = c.version() >= 12 && c.has(2) && c.known_number(c.in(2)) != 0.0;
+  if (!trains || (c.has(1) && c.known_number(c.in(1)) == 0.0)) return without_drops(c);
+  c.warn("Dropout in training mode drops elements at random at each run; export the model for inference");
+  const auto x = c.in(0);
+  const auto type = c.known_element(x);
+  const auto drawn = type == ElementType::f64 ? ElementType::f64 : ElementType::f32;
+  auto ratio = c.has(1) ? c.convert(c.to_scalar(c.in(1)), drawn) : c.number(0.5, drawn);
+  if (!c.known_number(c.in(2))) ratio = c.add(Select{}, {c.to_scalar(c.in(2)), ratio, c.number(0, drawn)});
+  const auto kept = c.add(GreaterEqual{}, {draws_for(c, x, drawn), ratio});
+  const auto left = c.convert(subtract(c, c.number(1, drawn), ratio), type);
+  return {c.add(Select{}, {kept, divide(c, x, left), c.number(0, type)}), kept};
+}
+
+}  // namespace
+
+void register_random(ConverterTable& t) {
+  t.add("Bernoulli", convert_bernoulli);
+  t.add("Dropout", convert_dropout);
+  t.add("RandomNormal", convert_random_normal<false>);
+  t.add("RandomNormalLike", convert_random_normal<true>);
+  t.add("RandomUniform", convert_random_uniform<false>);
+  t.add("RandomUniformLike", convert_random_uniform<true>);
+}
+
+}  // namespace lamina::onnx

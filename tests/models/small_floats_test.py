@@ -1,0 +1,104 @@
+"""Casts to and from floats of 8 and 4 bits, against ml_dtypes: every code, every tie between two numbers and what is next to it.
+
+Through the plan and through the reference interpreter; inputs and outputs as users have them (arrays of ml_dtypes in, codes out).
+"""
+
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+import ml_dtypes
+import numpy as np
+import onnx
+from onnx import TensorProto, helper, numpy_helper
+
+TOOL = os.environ.get("LAMINA_TOOL", "build/release/bin/lamina")
+TYPES = {
+    TensorProto.FLOAT8E4M3FN: ml_dtypes.float8_e4m3fn,
+    TensorProto.FLOAT8E4M3FNUZ: ml_dtypes.float8_e4m3fnuz,
+    TensorProto.FLOAT8E5M2: ml_dtypes.float8_e5m2,
+    TensorProto.FLOAT8E5M2FNUZ: ml_dtypes.float8_e5m2fnuz,
+    TensorProto.FLOAT8E8M0: ml_dtypes.float8_e8m0fnu,
+    TensorProto.FLOAT4E2M1: ml_dtypes.float4_e2m1fn,
+}
+
+
+def codes(dtype) -> np.ndarray:
+    return np.arange(16 if dtype is ml_dtypes.float4_e2m1fn else 256, dtype=np.uint8)
+
+
+def values_around(dtype) -> np.ndarray:
+    """All numbers, the middles between neighbours, what is next to both, and what lies beyond."""
+    numbers = codes(dtype).view(dtype).astype(np.float64)
+    numbers = np.unique(numbers[np.isfinite(numbers)])
+    middles = (numbers[1:] + numbers[:-1]) / 2
+    points = np.concatenate([numbers, middles, numbers * 2, numbers / 2, [0.0]]).astype(np.float32)
+    points = points[np.isfinite(points)]
+    beside = np.concatenate([np.nextafter(points, np.float32(s)) for s in (-np.inf, np.inf)])
+    special = np.float32([np.inf, -np.inf, np.nan, 1e30, -1e30, 1e-30, -1e-30, 465, 449, 61441, 241, 249])
+    return np.concatenate([points, beside, special]).astype(np.float32)
+
+
+def casting(source: int, to: int, size: int, **attributes) -> bytes:
+    x, y = helper.make_tensor_value_info("x", source, [size]), helper.make_tensor_value_info("y", to, [size])
+    graph = helper.make_graph([helper.make_node("Cast", ["x"], ["y"], to=to, **attributes)], "g", [x], [y])
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 24)], ir_version=12).SerializeToString()
+
+
+class SmallFloats(unittest.TestCase):
+    def run_model(self, model: bytes, x: np.ndarray, *more: str) -> np.ndarray:
+        with tempfile.TemporaryDirectory() as folder:
+            path, feed, out = (pathlib.Path(folder) / name for name in ("m.onnx", "in.npz", "out.npz"))
+            path.write_bytes(model)
+            np.savez(feed, x=x)
+            done = subprocess.run([TOOL, "run", path, "--inputs", feed, "--output", out, "--quiet", "--threads", "1", *more], capture_output=True, text=True)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            return np.load(out)["y"]
+
+    def check(self, model: bytes, x: np.ndarray, wanted: np.ndarray) -> None:
+        for way in ((), ("--reference",)):
+            got = self.run_model(model, x, *way)
+            if wanted.dtype != np.float32:
+                got, exact = got.view(wanted.dtype).astype(np.float32), wanted.astype(np.float32)
+            else:
+                exact = wanted
+            same = (got == exact) & (np.signbit(got) == np.signbit(exact)) | np.isnan(got) & np.isnan(exact)
+            self.assertTrue(same.all(), f"{way} {wanted.dtype}: {[(a, b, c) for a, b, c in zip(x[~same], got[~same], exact[~same])][:5]}")
+
+    def test_every_code_is_read(self) -> None:
+        for number, dtype in TYPES.items():
+            x = codes(dtype).view(dtype)
+            if number == TensorProto.FLOAT8E8M0:
+                x = x[1:]  # 2^-127 is subnormal in f32, which may count as 0
+            self.check(casting(number, TensorProto.FLOAT, x.size), x, x.astype(np.float32))
+
+    def test_numbers_ties_and_neighbours_are_rounded(self) -> None:
+        for number, dtype in TYPES.items():
+            x = values_around(dtype)
+            if number == TensorProto.FLOAT8E8M0:
+                x = x[np.isfinite(x) & (np.abs(x) >= 2.0**-126)]
+                for mode in ("up", "down", "nearest"):
+                    wanted = numpy_helper.to_float8e8m0(x, True, mode)
+                    self.check(casting(TensorProto.FLOAT, number, x.size, round_mode=mode), x, wanted)
+                continue
+            if number == TensorProto.FLOAT4E2M1:
+                x = x[~np.isnan(x)]  # there is no such number
+                self.check(casting(TensorProto.FLOAT, number, x.size), x, x.astype(dtype))
+                continue
+            self.check(casting(TensorProto.FLOAT, number, x.size), x, numpy_helper.saturate_cast(x, np.dtype(dtype)))
+            self.check(casting(TensorProto.FLOAT, number, x.size, saturate=0), x, x.astype(dtype))
+
+    def test_codes_go_in_and_out_as_bytes(self) -> None:
+        x = np.arange(16, dtype=np.uint8)
+        same = helper.make_graph([helper.make_node("Reshape", ["x", "to"], ["y"])], "g",
+                                 [helper.make_tensor_value_info("x", TensorProto.FLOAT4E2M1, [16])],
+                                 [helper.make_tensor_value_info("y", TensorProto.FLOAT4E2M1, [4, 4])], [numpy_helper.from_array(np.int64([4, 4]), "to")])
+        model = helper.make_model(same, opset_imports=[helper.make_opsetid("", 24)], ir_version=12).SerializeToString()
+        np.testing.assert_array_equal(self.run_model(model, x), x.reshape(4, 4))
+
+
+if __name__ == "__main__":
+    sys.exit(unittest.main())
