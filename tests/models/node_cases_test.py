@@ -150,7 +150,6 @@ def run(case) -> tuple[str, str]:
             return "not supported", "sequences, strings or types that no lamina tensor has"
         verdict, why = run_model(case, *apart)
         return verdict, why or "sequences made of tensors"
-    verdict, why = run_model(case, with_float32_inputs(case.model), *values)
     verdict, why = run_model(case, case.model, *values)
     again = with_constants(case, values[0]) if verdict == "not supported" else None
     if again is None:
