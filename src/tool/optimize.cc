@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "api/limit_checks.h"
+#include "api/preparing.h"
 #include "base/atomic_file.h"
 #include "offline/faq.h"
 #include "rules/extension_rules.h"
@@ -40,9 +41,15 @@ class Optimizing {
     if (!c_.input_model.empty() && !c_.is_silent()) c_.common.say_text(argument_table(c_, files_, framework));
     for (const auto& text : c_.idle) warn(text);
     request.progress = [this](std::string_view, double done) { progress(done); };
-    const auto bounds = bounds_of(c_.common.options().limits, 0);
+    const auto limits = c_.common.options().limits;
+    const auto bounds = bounds_of(limits, 0);
     const Within within(&bounds);
-    const auto conversion = convert_model(c_.model(), reader_of(c_, files_), request);
+    const TokenSignal nobody{std::stop_token()};  // Ctrl-C ends the process
+    const auto what = c_.model() + ": reading and rewriting";
+    const auto conversion = run_stoppable(preparing_rules(what, nobody, limits), [&] {
+      stop_point();
+      return convert_model(c_.model(), reader_of(c_, files_), request);
+    });
     for (const auto& text : conversion.loaded.warnings) warn(text);
     for (const auto& text : conversion.warnings) warn(text);
     const auto written = write(conversion);

@@ -165,7 +165,8 @@ TEST_F(Pieces, stop) {
     if (user_has_closed_the_window()) stop.request_stop();  // or any other thread does
   };
   try {
-    const lamina::CompiledModel compiled(lamina::Model("model.onnx"), options);
+    const lamina::Model model("model.onnx", {.stop = options.stop});
+    const lamina::CompiledModel compiled(model, options);
     lamina::Request request = compiled.create_request();
     request.set_input(0, lamina::Tensor(lamina::ElementType::f32, {1, 3, 48, 192}));
     request.start();

@@ -40,6 +40,11 @@ class LimitsTest(Base):
             more = {"graph": ["-o", self.path / "g.svg"], "optimize": ["-o", self.path / "o.xml"], "compile": ["-o", self.path / "o.lamina"]}
             self.refused(1, verb, self.model, "--limit", "nodes=1", *more.get(verb, []), says=("LIMIT_NODES is 1",))
 
+    def test_time_to_read(self) -> None:
+        for verb in ("run", "check", "benchmark", "inspect", "explain", "graph", "optimize", "compile"):
+            more = {"graph": ["-o", self.path / "g.svg"], "optimize": ["-o", self.path / "o.xml"], "compile": ["-o", self.path / "o.lamina"]}
+            self.refused(1, verb, self.model, "--limit", "compile-seconds=1e-9", *more.get(verb, []), says=("m.onnx: reading ", "took more than", "LIMIT_COMPILE_SECONDS"))
+
     def test_the_way_they_are_written(self) -> None:
         self.refused(2, "run", self.model, "--limit", "memroy=2G", says=('"memroy"', "memory"))
         self.refused(2, "run", self.model, "--limit", "memory", says=("wanted KEY=VALUE",))
