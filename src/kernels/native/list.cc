@@ -1,7 +1,7 @@
 /// The native kernels, in the order in which they are asked.
 #include "kernels/list.h"
 #include "kernels/native/offers.h"
-
+#include "kernels/native/quantize/small_float.h"
 #include "ops/attention.h"
 #include "ops/convolution_depthwise.h"
 #include "ops/elementwise.h"
@@ -26,6 +26,9 @@ void add_native_kernels(std::vector<Kernel>& list) {
   list.push_back({"native.one_hot", [](const Op& op) { return op.is<OneHot>(); }, offer_one_hot});
   list.push_back({"native.dynamic_quantize", [](const Op& op) { return op.is<DynamicQuantize>(); },
                   offer_dynamic_quantize});
+  list.push_back({"native.small_float",
+                  [](const Op& op) { return op.is<Convert>() || op.is<ConvertSmallFloat>(); },
+                  offer_small_float});
   list.push_back({"native.elementwise",
                   [](const Op& op) { return op.has(Trait::elementwise) || op.is<Elementwise>(); },
                   offer_native_elementwise});
