@@ -21,7 +21,7 @@ namespace {
 
 /// Of the sum of magnitudes; of what functions behind it give. No rounding makes an infinity of a number.
 constexpr double kRounding = 0x1p-20;
-constexpr double kAnything = std::numeric_limits<double>::infinity();
+constexpr double kUnbounded = std::numeric_limits<double>::infinity();
 /// Operators that mix their operand's elements: so many times moved at random, and how much more than what
 /// was found that way is granted.
 constexpr int kTries = 4;
@@ -89,7 +89,7 @@ class OneNode {
     for (std::size_t k = 0; k < out_.size(); ++k) {
       const auto& middle = out_[k].middle;
       if (!results[k].valid() || results[k].shape() != middle.shape()) {
-        off.emplace_back(middle.size(), kAnything);
+        off.emplace_back(middle.size(), kUnbounded);
         continue;
       }
       const auto a = values_of(results[k]), b = values_of(middle);
@@ -97,7 +97,7 @@ class OneNode {
       for (std::size_t i = 0; i < a.size(); ++i) {
         const bool same = a[i] == b[i] || (std::isnan(a[i]) && std::isnan(b[i]));
         const auto d = std::fabs(a[i] - b[i]);
-        off.back()[i] = same ? 0 : std::isnan(d) ? kAnything : d;
+        off.back()[i] = same ? 0 : std::isnan(d) ? kUnbounded : d;
       }
     }
     return off;
@@ -153,7 +153,7 @@ class OneNode {
         in.push_back(moved(x, [&](std::size_t) { return random.below(2) ? 1.0 : -1.0; }));
       auto off = distances(in);
       for (std::size_t k = 0; k < off.size(); ++k)
-        for (auto& d : off[k]) d *= is_floats(out_[k].middle) ? kMargin : d > 0 ? kAnything : 0;
+        for (auto& d : off[k]) d *= is_floats(out_[k].middle) ? kMargin : d > 0 ? kUnbounded : 0;
       grow(off);
     }
   }

@@ -29,7 +29,7 @@ constexpr double kExact = 100;         // dB: what is above has no noise but f32
 constexpr std::string_view kSuffixes[] = {"_DequantizeLinear_Output", "_QuantizeLinear_Output", "_quantized",
                                           "_dequantized", "/fq_output_0"};
 
-double decibel(double noise, double signal) {
+double power_decibel(double noise, double signal) {
   if (noise == 0) return kInfinite;
   return signal == 0 ? -kInfinite : 10 * std::log10(signal / noise);
 }
@@ -206,7 +206,7 @@ double energy_ratio(const Tensor& noisy, const Tensor& exact) {
 
 double snr_of(const Tensor& noisy, const Tensor& exact) {
   const double ratio = energy_ratio(noisy, exact);
-  return std::isnan(ratio) ? -kInfinite : decibel(ratio, 1);
+  return std::isnan(ratio) ? -kInfinite : power_decibel(ratio, 1);
 }
 
 /// By float output.
@@ -367,7 +367,7 @@ class Comparison {
         else
           model_->set(i, noises_[i].second);
       const auto ratios = energy_ratios(model_->run(), exact_);
-      return ratios.empty() ? kInfinite : decibel(*std::max_element(ratios.begin(), ratios.end()), 1);
+      return ratios.empty() ? kInfinite : power_decibel(*std::max_element(ratios.begin(), ratios.end()), 1);
     };
     const double with = worst(false), without = worst(true);
     report_.snr_without = report_.snr + (std::isfinite(with) && std::isfinite(without) ? without - with : 0);

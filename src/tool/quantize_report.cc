@@ -26,7 +26,7 @@ std::string decibel(double sqnr) {
 }
 
 /// JSON has no infinity.
-nlohmann::json number(double x) { return std::isfinite(x) ? nlohmann::json(x) : nlohmann::json(); }
+nlohmann::json json_number(double x) { return std::isfinite(x) ? nlohmann::json(x) : nlohmann::json(); }
 
 /// Reasons for f32 with the layers that have them.
 std::map<std::string, std::vector<std::string>> reasons(const QuantisedModel& m) {
@@ -52,7 +52,7 @@ std::string measured_with(const QuantizeReport& r) {
                      r.measures_others ? " that calibration has not seen" : " of the calibration");
 }
 
-std::string cell(const std::string& text) { return "<td>" + escape_xml(text) + "</td>"; }
+std::string html_cell(const std::string& text) { return "<td>" + escape_xml(text) + "</td>"; }
 
 /// A bar to 60 dB, the better the longer; red where little is left of the signal.
 std::string bar(double sqnr) {
@@ -69,13 +69,13 @@ std::string bar(double sqnr) {
 }
 
 std::string layer_row(const LayerOutcome& l) {
-  auto out = "<tr><th>" + escape_xml(l.layer.name) + "</th>" + cell(l.layer.type) + bar(l.sqnr) +
-             cell(decibel(l.sqnr));
+  auto out = "<tr><th>" + escape_xml(l.layer.name) + "</th>" + html_cell(l.layer.type) + bar(l.sqnr) +
+             html_cell(decibel(l.sqnr));
   if (!l.layer.reason.empty())
     return out + "<td colspan=\"3\">f32: " + escape_xml(l.layer.reason) + "</td></tr>\n";
-  return out + cell(decibel(l.weights_sqnr)) +
-         cell(fmt::format("{} {:.6g} to {:.6g}", name_of(l.input.type), l.input.low(), l.input.high())) +
-         cell(fmt::format("{:.6g}, {}", l.input.scale, l.input.zero_point)) + "</tr>\n";
+  return out + html_cell(decibel(l.weights_sqnr)) +
+         html_cell(fmt::format("{} {:.6g} to {:.6g}", name_of(l.input.type), l.input.low(), l.input.high())) +
+         html_cell(fmt::format("{:.6g}, {}", l.input.scale, l.input.zero_point)) + "</tr>\n";
 }
 
 std::string outputs_table(const QuantisedModel& m) {
@@ -83,9 +83,10 @@ std::string outputs_table(const QuantisedModel& m) {
       "<h2>Outputs</h2>\n<table>\n<tr><th>output</th><td></td><td>signal to noise</td><td>relative error</td>"
       "<td>largest difference</td><td>mean difference</td></tr>\n";
   for (const auto& [name, drift] : m.outputs)
-    out += "<tr><th>" + escape_xml(name) + "</th>" + bar(drift.sqnr()) + cell(decibel(drift.sqnr())) +
-           cell(fmt::format("{:.4g}", drift.relative())) + cell(fmt::format("{:.4g}", drift.max())) +
-           cell(fmt::format("{:.4g}", drift.mean())) + "</tr>\n";
+    out += "<tr><th>" + escape_xml(name) + "</th>" + bar(drift.sqnr()) + html_cell(decibel(drift.sqnr())) +
+           html_cell(fmt::format("{:.4g}", drift.relative())) +
+           html_cell(fmt::format("{:.4g}", drift.max())) + html_cell(fmt::format("{:.4g}", drift.mean())) +
+           "</tr>\n";
   return out + "</table>\n";
 }
 
@@ -139,18 +140,18 @@ nlohmann::json json_of(const QuantizeReport& r) {
   auto outputs = nlohmann::json::array(), layers = nlohmann::json::array();
   for (const auto& [name, drift] : m.outputs)
     outputs.push_back({{"name", name},
-                       {"sqnr_db", number(drift.sqnr())},
-                       {"relative", number(drift.relative())},
+                       {"sqnr_db", json_number(drift.sqnr())},
+                       {"relative", json_number(drift.relative())},
                        {"max", drift.max()},
                        {"mean", drift.mean()},
                        {"not_comparable", drift.not_comparable()}});
   for (const auto& l : m.layers) {
     nlohmann::json row{{"name", l.layer.name},
                        {"type", l.layer.type},
-                       {"sqnr_db", number(l.sqnr)},
+                       {"sqnr_db", json_number(l.sqnr)},
                        {"precision", l.layer.reason.empty() ? "int8" : "f32"}};
     if (l.layer.reason.empty())
-      row.update({{"weights_sqnr_db", number(l.weights_sqnr)},
+      row.update({{"weights_sqnr_db", json_number(l.weights_sqnr)},
                   {"input_type", name_of(l.input.type)},
                   {"input_scale", l.input.scale},
                   {"input_zero_point", l.input.zero_point}});

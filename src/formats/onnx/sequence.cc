@@ -106,7 +106,7 @@ Ints even_parts(const Call& c, std::int64_t size, std::int64_t part) {
   return lengths;
 }
 
-Values convert_split(Call& c) {
+Values convert_split_to_sequence(Call& c) {
   const auto x = c.in(0);
   const auto axis = static_cast<std::int64_t>(c.axis(c.i("axis", 0), c.known_rank(x)));
   const auto size = c.type(x).shape[static_cast<std::size_t>(axis)];
@@ -174,7 +174,7 @@ void register_sequence(ConverterTable& t) {
   t.add("SequenceErase", convert_erase);
   t.add("SequenceInsert", convert_insert);
   t.add("SequenceLength", convert_length);
-  t.add("SplitToSequence", convert_split);
+  t.add("SplitToSequence", convert_split_to_sequence);
 }
 
 }  // namespace lamina::onnx
