@@ -38,9 +38,10 @@ function(lamina_hot_units out)
 endfunction()
 
 # Compiles sources of a target several at once, each folder in units of like size: a header is then read once for a
-# unit, and a template that several files use is made once. The limit keeps a compiler near 1 GB of memory at most, and
-# leaves units for several processors. It counts files, so that a change of one does not move others between units. Native kernels stay apart: their folders are
-# small, and what the compiler makes of their loops must not depend on their neighbours.
+# unit, and a template that several files use is made once. The limit keeps a compiler below 1.5 GB of memory, and
+# leaves units for several processors. It counts files, so that a change of one does not move others between units.
+# Native kernels stay apart: their folders are small, and what the compiler makes of their loops must not depend on
+# their neighbours.
 function(lamina_unite target)
   if(NOT LAMINA_UNITY)
     return()
