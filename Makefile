@@ -96,7 +96,7 @@ lint: ## is everything formatted, and do ruff and clang-tidy find nothing?
 	@scripts/bootstrap --lint
 	@.deps/lint/bin/ruff check --quiet .
 	@$(SOURCES) | xargs clang-format --dry-run -Werror
-	@cmake --preset release -B build/lint -DCMAKE_DISABLE_PRECOMPILE_HEADERS=ON -DLAMINA_CCACHE= >/dev/null
+	@cmake --preset release -B build/lint -DCMAKE_DISABLE_PRECOMPILE_HEADERS=ON -DLAMINA_UNITY=OFF -DLAMINA_CCACHE= >/dev/null
 	@git ls-files 'src/*.cc' | xargs -P $(JOBS) -n 8 clang-tidy -p build/lint --quiet \
 	  --extra-arg=-Wno-unknown-warning-option --warnings-as-errors='*'
 

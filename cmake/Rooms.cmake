@@ -14,20 +14,66 @@ function(lamina_room room)
   add_library(lamina_${room} STATIC ${sources})
   target_link_libraries(lamina_${room} PUBLIC ${arg_BELOW} ${arg_USES})
   lamina_share_header(lamina_${room})
-  lamina_hot_units(${sources})
+  lamina_hot_units(hot ${sources})
+  list(REMOVE_ITEM sources ${hot})
+  lamina_unite(lamina_${room} ${sources})
   set_property(GLOBAL APPEND PROPERTY LAMINA_ROOMS lamina_${room})
 endfunction()
 
 # Units whose loops a run or a load spends its time in, by file name, get all optimisations; the others would only compile longer.
-function(lamina_hot_units)
+# OUT is set to these units: each is compiled by itself.
+function(lamina_hot_units out)
   list(FILTER ARGN INCLUDE REGEX
        "/kernels/native/[a-z/]+/([a-z_]+\\.simd|run|generic|copies|packing|matching|winograd_weights|popcount)\\.cc$")
+  set(${out} ${ARGN} PARENT_SCOPE)
+  if(NOT ARGN)
+    return()
+  endif()
   # At -O3 g++ 12 takes the value of an empty std::optional for one that may be read.
   set_property(SOURCE ${ARGN} APPEND PROPERTY COMPILE_OPTIONS
     $<$<CONFIG:Release>:-O3> $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>)
   # With a precompiled header g++ 12 takes that header's -O2 for all behind a target pragma, and leaves plain loops scalar.
   list(FILTER ARGN INCLUDE REGEX "/stages/(integer\\.simd|generic)\\.cc$")
   set_property(SOURCE ${ARGN} PROPERTY SKIP_PRECOMPILE_HEADERS ON)
+endfunction()
+
+# Compiles sources of a target several at once, each folder in units of like size: a header is then read once for a
+# unit, and a template that several files use is made once. The limit keeps a compiler below 1.5 GB of memory, and
+# leaves units for several processors. It counts files, so that a change of one does not move others between units.
+# Native kernels stay apart: their folders are small, and what the compiler makes of their loops must not depend on
+# their neighbours.
+function(lamina_unite target)
+  if(NOT LAMINA_UNITY)
+    return()
+  endif()
+  set(limit 24) # files
+  set(folders)
+  foreach(source IN LISTS ARGN)
+    if(source MATCHES "/kernels/native/")
+      continue()
+    endif()
+    file(STRINGS ${source} first LIMIT_COUNT 1 REGEX "^#(define|include)")
+    if(first MATCHES "define") # for the headers that it includes: it is compiled by itself
+      continue()
+    endif()
+    cmake_path(GET source PARENT_PATH folder)
+    cmake_path(RELATIVE_PATH folder BASE_DIRECTORY ${PROJECT_SOURCE_DIR}/src)
+    string(MAKE_C_IDENTIFIER "${folder}" id)
+    list(APPEND folders ${id})
+    list(APPEND sources_${id} ${source})
+  endforeach()
+  list(REMOVE_DUPLICATES folders)
+  foreach(id IN LISTS folders)
+    list(LENGTH sources_${id} files)
+    math(EXPR units "(${files} + ${limit} - 1) / ${limit}")
+    set(at 0)
+    foreach(source IN LISTS sources_${id})
+      math(EXPR unit "${at} * ${units} / ${files}")
+      set_property(SOURCE ${source} PROPERTY UNITY_GROUP ${id}_${unit})
+      math(EXPR at "${at} + 1")
+    endforeach()
+  endforeach()
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
 endfunction()
 
 # The precompiled header is made once, by lamina_headers, for all that are compiled with the same flags.

@@ -11,9 +11,9 @@ namespace lamina {
 namespace {
 
 /// The parts of a model in memory as files; copied when nobody keeps them.
-class Parts {
+class PassedParts {
  public:
-  explicit Parts(const ModelBytes& bytes) : bytes_(bytes) {}
+  explicit PassedParts(const ModelBytes& bytes) : bytes_(bytes) {}
 
   std::shared_ptr<const MappedFile> file(std::string name, std::span<const std::byte> bytes) const {
     if (bytes.data() == nullptr && !bytes.empty())
@@ -70,7 +70,7 @@ void register_extension(const std::string& name, int (*entry)(const lamina_host*
 
 Model Model::from_memory(const ModelBytes& bytes, const ReadOptions& options) {
   return guarded("Model::from_memory",
-                 [&] { return Model(std::make_shared<LoadedModel>(Parts(bytes).source(), options)); });
+                 [&] { return Model(std::make_shared<LoadedModel>(PassedParts(bytes).source(), options)); });
 }
 
 const std::vector<Port>& Model::inputs() const {

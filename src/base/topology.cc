@@ -22,7 +22,7 @@ namespace {
 constexpr int kMostProcessors = 8192;  // of Linux
 constexpr int kOwnCore = 1 << 24;      // above what core_id is
 
-std::optional<double> number_of(const std::string& text) {
+std::optional<double> parsed_number(const std::string& text) {
   double value = 0;
   const auto* const end = text.data() + text.size();
   const auto [at, error] = std::from_chars(text.data(), end, value);
@@ -49,12 +49,13 @@ std::optional<double> quota_of(const ControlGroups& groups) {
   groups.unified([&](const std::string& folder) {
     const auto line = system_line(folder + "/cpu.max");
     std::string quota, period;
-    if (line && std::istringstream(*line) >> quota >> period) take(number_of(quota), number_of(period));
+    if (line && std::istringstream(*line) >> quota >> period)
+      take(parsed_number(quota), parsed_number(period));
   });
   groups.controller("cpu", {"cpu", "cpu,cpuacct"}, [&](const std::string& folder) {
     const auto quota = system_line(folder + "/cpu.cfs_quota_us"),
                period = system_line(folder + "/cpu.cfs_period_us");
-    if (quota && period) take(number_of(*quota), number_of(*period));
+    if (quota && period) take(parsed_number(*quota), parsed_number(*period));
   });
   return least;
 }

@@ -8,7 +8,7 @@
 namespace lamina::check {
 namespace {
 
-bool is_float_value(const Graph& graph, ValueId v) { return v.valid() && is_float(graph.type(v).element); }
+bool is_float_choice(const Graph& graph, ValueId v) { return v.valid() && is_float(graph.type(v).element); }
 
 bool any_chooses(const Graph& graph, const Node& node) {
   if (chooses(graph, node)) return true;
@@ -24,11 +24,11 @@ bool any_chooses(const Graph& graph, const Node& node) {
 bool chooses(const Graph& graph, const Node& node) {
   if (node.op.is<ShapeOf>() || node.op.has(Trait::levels)) return false;
   const auto reads_floats = std::any_of(node.inputs.begin(), node.inputs.end(),
-                                        [&](ValueId v) { return is_float_value(graph, v); });
+                                        [&](ValueId v) { return is_float_choice(graph, v); });
   if (!reads_floats) return false;
   return node.op.family() == OpFamily::detection ||
          std::any_of(node.outputs.begin(), node.outputs.end(),
-                     [&](ValueId v) { return !is_float_value(graph, v); });
+                     [&](ValueId v) { return !is_float_choice(graph, v); });
 }
 
 std::vector<bool> chosen_results(const Graph& graph) {

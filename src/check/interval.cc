@@ -22,7 +22,7 @@ namespace {
 /// Bound of rounding, relative to the sum of magnitudes and to results of later functions. No rounding turns
 /// a number into an infinity.
 constexpr double kRounding = 0x1p-20;
-constexpr double kAnything = std::numeric_limits<double>::infinity();
+constexpr double kUnbounded = std::numeric_limits<double>::infinity();
 /// Operators that mix their operand's elements: so many times moved at random, and how much more than what
 /// was found that way is granted.
 constexpr int kTries = 4;
@@ -90,7 +90,7 @@ class OneNode {
     for (std::size_t k = 0; k < out_.size(); ++k) {
       const auto& middle = out_[k].middle;
       if (!results[k].valid() || results[k].shape() != middle.shape()) {
-        off.emplace_back(middle.size(), kAnything);
+        off.emplace_back(middle.size(), kUnbounded);
         continue;
       }
       const auto a = values_of(results[k]), b = values_of(middle);
@@ -98,7 +98,7 @@ class OneNode {
       for (std::size_t i = 0; i < a.size(); ++i) {
         const bool same = a[i] == b[i] || (std::isnan(a[i]) && std::isnan(b[i]));
         const auto d = std::fabs(a[i] - b[i]);
-        off.back()[i] = same ? 0 : std::isnan(d) ? kAnything : d;
+        off.back()[i] = same ? 0 : std::isnan(d) ? kUnbounded : d;
       }
     }
     return off;
@@ -154,7 +154,7 @@ class OneNode {
         in.push_back(moved(x, [&](std::size_t) { return random.below(2) ? 1.0 : -1.0; }));
       auto off = distances(in);
       for (std::size_t k = 0; k < off.size(); ++k)
-        for (auto& d : off[k]) d *= is_floats(out_[k].middle) ? kMargin : d > 0 ? kAnything : 0;
+        for (auto& d : off[k]) d *= is_floats(out_[k].middle) ? kMargin : d > 0 ? kUnbounded : 0;
       grow(off);
     }
   }

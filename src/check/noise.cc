@@ -24,7 +24,7 @@ struct Value {
   double step = 0;
 };
 
-double largest_of(const Tensor& t) {
+double largest_in(const Tensor& t) {
   double out = 0;
   for (const double v : to_doubles(t.to_aligned()))
     if (std::isfinite(v)) out = std::max(out, std::fabs(v));
@@ -38,7 +38,7 @@ bool is_exact(const Op& op) {
 }
 
 /// The distance of the levels that a FakeQuantize gives.
-double step_of(const FakeQuantize& op, const Tensor& low, const Tensor& high) {
+double quantised_step(const FakeQuantize& op, const Tensor& low, const Tensor& high) {
   const auto a = to_doubles(low.to_aligned()), b = to_doubles(high.to_aligned());
   double most = 0;
   for (std::size_t i = 0; i < std::max(a.size(), b.size()) && !a.empty() && !b.empty(); ++i)
@@ -99,15 +99,15 @@ class NoisyRun {
 
   static double levels_of(const Node& node, const std::vector<Value>& in) {
     const Op& op = node.op;
-    if (const auto* q = op.as<FakeQuantize>()) return step_of(*q, in.at(3).tensor, in.at(4).tensor);
+    if (const auto* q = op.as<FakeQuantize>()) return quantised_step(*q, in.at(3).tensor, in.at(4).tensor);
     if (op.has(Trait::levels)) return 1;
     double most = 0;
     for (const auto& x : in) most = std::max(most, x.step);
     if (is_exact(op) || op.is<Convert>()) return most;
     const bool one_varies = std::count_if(in.begin(), in.end(), [](auto& x) { return x.varies; }) == 1;
     if (most == 0 || !one_varies) return 0;
-    if (op.is<Dequantize>()) return most * largest_of(in.at(1).tensor);
-    if (op.is<Multiply>()) return most * largest_of(in.at(in[0].varies ? 1 : 0).tensor);
+    if (op.is<Dequantize>()) return most * largest_in(in.at(1).tensor);
+    if (op.is<Multiply>()) return most * largest_in(in.at(in[0].varies ? 1 : 0).tensor);
     if (op.is<Softmax>() || op.is<Sigmoid>()) return most / 4;  // their steepest slope is 1/4
     if (op.is<Relu>() || op.is<Clamp>() || op.is<Tanh>()) return most;
     return op.is<Add>() || op.is<Subtract>() ? most : 0;

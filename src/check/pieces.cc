@@ -11,7 +11,7 @@
 namespace lamina::check {
 namespace {
 
-bool is_computed(const Graph& graph, ValueId v) {
+bool comes_from_node(const Graph& graph, ValueId v) {
   return v.valid() && graph.value(v).kind == ValueKind::output_of_node;
 }
 
@@ -53,7 +53,7 @@ class Tracer {
     std::vector<NodeId> work;
     const auto read = [&](ValueId v, bool is_output) {
       if (!v.valid() || graph_.constant(v)) return;
-      if (!is_computed(graph_, v) || (cut_[v.index] && !is_output)) {
+      if (!comes_from_node(graph_, v) || (cut_[v.index] && !is_output)) {
         if (inputs.insert(v).second) s.inputs.push_back(v);
         return;
       }
@@ -135,7 +135,7 @@ std::vector<Piece> pieces_of(const Graph& original, const Graph& rewritten) {
   Sets sets(rewritten.node_slots());
   for (const auto id : rewritten.order())
     for (const auto v : rewritten.node(id).inputs)
-      if (is_computed(rewritten, v) && !cuts.rewritten()[v.index]) sets.join(id, rewritten.producer(v));
+      if (comes_from_node(rewritten, v) && !cuts.rewritten()[v.index]) sets.join(id, rewritten.producer(v));
 
   std::map<std::uint32_t, Piece> joined;
   std::vector<Piece> pieces;  // of nodes, in the order of these; then what is an input or a constant

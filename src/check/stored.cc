@@ -15,8 +15,8 @@
 namespace lamina::check {
 namespace {
 
-constexpr double kMargin = 3;      // over what samples show
-constexpr double kMeanMargin = 4;  // means of few elements vary more
+constexpr double kStoredMargin = 3;  // over what samples show
+constexpr double kMeanMargin = 4;    // means of few elements vary more
 /// Amplitudes of noise to signal: 7 dB, and what samples must stay below for that to hold.
 constexpr double kMostNoise = 0.447, kNoisyModel = 0.316;
 /// Levels at the end of a model: by so much of the signal all elements may be off, which tables for softmax
@@ -162,9 +162,9 @@ Noise noise_of(const StoredCase& c, const Dims& shape) {
   return out;
 }
 
-class Judge {
+class StoredJudge {
  public:
-  explicit Judge(const StoredCase& c)
+  explicit StoredJudge(const StoredCase& c)
       : case_(c),
         pairs_(pairs_of(c.got, c.stored, c.detections)),
         off_(differences(pairs_)),
@@ -176,7 +176,7 @@ class Judge {
   Agreement result() && {
     const double most = most_noise();
     out_.wanted_snr = decibel(most, signal_);
-    out_.allowed = kMargin * noise_.largest + c_step() + case_.tolerance * largest_of(pairs_.a);
+    out_.allowed = kStoredMargin * noise_.largest + c_step() + case_.tolerance * largest_of(pairs_.a);
     if (const auto n = not_finite_in_one(pairs_); n > 3 * noise_.not_finite)
       out_.fault = fmt::format("{} values are infinite or not a number on one side only", n);
     else if (rms_of(off_) > most)
@@ -198,7 +198,7 @@ class Judge {
   double c_step() const { return case_.step * 1.01; }
 
   double most_noise() const {
-    const double most = std::hypot(kMargin * noise_.rms, all_step_) + case_.tolerance * signal_;
+    const double most = std::hypot(kStoredMargin * noise_.rms, all_step_) + case_.tolerance * signal_;
     const double cap = noise_.rms > kNoisyModel * signal_ ? 1.5 * noise_.rms : kMostNoise * signal_;
     return std::min(most, cap);
   }
@@ -241,7 +241,7 @@ class Judge {
 
   /// Three times what samples show there; but one element alone may be as far off as any was.
   double most_of_slice(std::size_t axis, std::size_t i, std::size_t length, double signal) const {
-    const double own = kMargin * own_noise(axis, i),
+    const double own = kStoredMargin * own_noise(axis, i),
                  one = 2 * noise_.largest / std::sqrt(static_cast<double>(length));
     return std::hypot(own, one, step_of_slice(length)) + case_.tolerance * signal + kOfTensor * signal_;
   }
@@ -298,7 +298,7 @@ Agreement judge_stored(const StoredCase& c) {
   if (out.integers && c.step == 0) return judge_integers(c);
   const bool integers = out.integers;
   const auto mismatches = out.mismatches;
-  out = Judge(c).result();
+  out = StoredJudge(c).result();
   out.integers = integers, out.mismatches = mismatches;
   return out;
 }

@@ -11,7 +11,7 @@
 namespace lamina {
 namespace {
 
-constexpr std::int32_t kOfInput = 1024;
+constexpr std::int32_t kLayoutOfInput = 1024;
 
 const CustomOp& custom_of(const Op& op) {
   const auto* custom = custom_op(op);
@@ -68,7 +68,7 @@ class Forms {
       const auto at = DeclaredOperation::port_index(op_.out, i);
       const auto& type = node_.out[i].type;
       auto layout = resolved(c_.out_layouts.at(at), any, form);
-      const bool of_input = c_.out_layouts[at] >= kOfInput;  // as input 0, where that can be
+      const bool of_input = c_.out_layouts[at] >= kLayoutOfInput;  // as input 0, where that can be
       if (of_input && type.shape.ranked() && !can_lie(type.element, type.shape.rank(), layout))
         layout = LAMINA_PLAIN;
       if (op_.has(LAMINA_SHAPE_AFTER_RUN)) layout = LAMINA_PLAIN;
@@ -80,15 +80,15 @@ class Forms {
 
   static std::int32_t resolved(std::int32_t layout, std::int32_t any, const KernelForm& form) {
     if (layout == LAMINA_ANY_LAYOUT) return any;
-    if (layout < kOfInput) return layout;
-    const auto k = static_cast<std::size_t>(layout - kOfInput);
+    if (layout < kLayoutOfInput) return layout;
+    const auto k = static_cast<std::size_t>(layout - kLayoutOfInput);
     return k < form.in.size() ? form.in[k] : LAMINA_PLAIN;
   }
 
   void check(std::string_view what, std::size_t i, const TensorType& type, std::int32_t wanted,
              std::int32_t layout, std::string& why) const {
-    if (wanted >= kOfInput) {
-      const auto k = static_cast<std::size_t>(wanted - kOfInput);
+    if (wanted >= kLayoutOfInput) {
+      const auto k = static_cast<std::size_t>(wanted - kLayoutOfInput);
       if (k < node_.in.size() && node_.in[k].present && node_.in[k].type.element != type.element)
         why = fmt::format("{} {} is {}, wanted the type of input {}, {}", what, i, name_of(type.element), k,
                           name_of(node_.in[k].type.element));

@@ -7,8 +7,8 @@
 namespace lamina {
 namespace {
 
-constexpr std::int64_t kLargest = std::int64_t{1}
-                                  << 31;  // of a stride, pad, dilation or kernel: products fit 64 bits
+constexpr std::int64_t kLargestEntry = std::int64_t{1}
+                                       << 31;  // of a stride, pad, dilation or kernel: products fit 64 bits
 
 /// The list with every axis filled in, checked.
 Ints filled(const Ints& list, std::size_t axes, std::int64_t fallback, std::int64_t least,
@@ -18,7 +18,8 @@ Ints filled(const Ints& list, std::size_t axes, std::int64_t fallback, std::int6
     fail(ErrorCode::bad_file, "{} has {} entries, wanted {} (the spatial axes)", name, list.size(), axes);
   for (auto v : list) {
     if (v < least) fail(ErrorCode::bad_file, "{} has the entry {}, wanted {} or more", name, v, least);
-    if (v > kLargest) fail(ErrorCode::bad_file, "{} has the entry {}, wanted at most {}", name, v, kLargest);
+    if (v > kLargestEntry)
+      fail(ErrorCode::bad_file, "{} has the entry {}, wanted at most {}", name, v, kLargestEntry);
   }
   return list;
 }
@@ -27,8 +28,8 @@ ResolvedWindow filled(const Window& w, std::size_t axes, std::span<const std::in
   if (kernel.size() != axes)
     fail(ErrorCode::bad_file, "kernel has {} entries, wanted {} (the spatial axes)", kernel.size(), axes);
   for (auto k : kernel)
-    if (k < 1 || k > kLargest)
-      fail(ErrorCode::bad_file, "kernel has the size {}, wanted 1 to {}", k, kLargest);
+    if (k < 1 || k > kLargestEntry)
+      fail(ErrorCode::bad_file, "kernel has the size {}, wanted 1 to {}", k, kLargestEntry);
   return {filled(w.strides, axes, 1, 1, "strides"), filled(w.dilations, axes, 1, 1, "dilations"),
           filled(w.pads_begin, axes, 0, 0, "pads_begin"), filled(w.pads_end, axes, 0, 0, "pads_end")};
 }

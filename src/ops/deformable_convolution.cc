@@ -26,7 +26,7 @@ Dim output_size(const InferContext& c, const Dim& size, const ResolvedWindow& w,
 }
 
 /// One channel of the picture.
-struct Plane {
+struct OffsetPlane {
   const double* data;
   std::int64_t height, width;
 
@@ -115,7 +115,7 @@ void DeformableConvolution::evaluate(EvalContext& c) const {
     double sum = 0;
     for (std::int64_t i = 0; i < in_channels; ++i) {
       const auto channel = o / per_group * in_channels + i;
-      const Plane plane{x.data() + (n * dims[1] + channel) * dims[2] * dims[3], dims[2], dims[3]};
+      const OffsetPlane plane{x.data() + (n * dims[1] + channel) * dims[2] * dims[3], dims[2], dims[3]};
       for (std::int64_t t = 0; t < taps; ++t) {
         const auto tap = (n * deformable_group + channel / per_offset_group) * taps + t;
         const auto offset = [&](std::int64_t k) {

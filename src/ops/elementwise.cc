@@ -10,7 +10,7 @@
 namespace lamina {
 namespace {
 
-constexpr std::int64_t kGrain = 4096;
+constexpr std::int64_t kElementGrain = 4096;
 
 bool takes(Takes kind, ElementType type) {
   switch (kind) {
@@ -51,10 +51,11 @@ ElementType common_element(const InferContext& c, std::size_t i, std::size_t j) 
 
 template <class T, class F>
 std::vector<T> mapped(std::vector<T> values, const F& f) {
-  parallel_for(static_cast<std::int64_t>(values.size()), kGrain, [&](std::int64_t begin, std::int64_t end) {
-    for (auto i = static_cast<std::size_t>(begin); i < static_cast<std::size_t>(end); ++i)
-      values[i] = f(values[i]);
-  });
+  parallel_for(static_cast<std::int64_t>(values.size()), kElementGrain,
+               [&](std::int64_t begin, std::int64_t end) {
+                 for (auto i = static_cast<std::size_t>(begin); i < static_cast<std::size_t>(end); ++i)
+                   values[i] = f(values[i]);
+               });
   return values;
 }
 

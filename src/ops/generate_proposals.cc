@@ -51,14 +51,14 @@ void GenerateProposals::infer(InferContext& c) const {
 namespace {
 
 /// One image's inputs: where its picture ends, and how small a box may be.
-struct Picture {
+struct ImageAnchors {
   const float *anchors, *deltas, *scores;
   std::int64_t count, area;  ///< anchors of a place, places
   float width, height, least_width, least_height;
 };
 
 /// All boxes, place by place.
-std::vector<Scored> boxes_of(const Picture& p, float extent) {
+std::vector<Scored> boxes_of(const ImageAnchors& p, float extent) {
   const auto most = static_cast<float>(std::log(1000.0 / 16.0));
   std::vector<Scored> out;
   out.reserve(static_cast<std::size_t>(p.area * p.count));
@@ -95,15 +95,15 @@ void GenerateProposals::evaluate(EvalContext& c) const {
   for (std::int64_t n = 0; n < dims[0]; ++n) {
     const float* size = image.data() + n * numbers;
     const auto least = static_cast<float>(min_size);
-    const Picture picture{anchors.data(),
-                          deltas.data() + n * dims[1] * 4 * area,
-                          scores.data() + n * dims[1] * area,
-                          dims[1],
-                          area,
-                          size[1],
-                          size[0],
-                          least * size[numbers - 1],
-                          least * size[2]};
+    const ImageAnchors picture{anchors.data(),
+                               deltas.data() + n * dims[1] * 4 * area,
+                               scores.data() + n * dims[1] * area,
+                               dims[1],
+                               area,
+                               size[1],
+                               size[0],
+                               least * size[numbers - 1],
+                               least * size[2]};
     const auto found = best_of(boxes_of(picture, extent), pre_nms_count, post_nms_count,
                                static_cast<float>(nms_threshold), extent);
     append(found, rows, row_scores);
@@ -141,8 +141,8 @@ void ExperimentalDetectronGenerateProposalsSingleImage::evaluate(EvalContext& c)
   const auto image = c.floats(0), anchors = c.floats(1), deltas = c.floats(2), scores = c.floats(3);
   const auto& dims = c.dims(3);
   const auto least = static_cast<float>(min_size);
-  const Picture picture{anchors.data(), deltas.data(), scores.data(), dims[0], dims[1] * dims[2],
-                        image[1],       image[0],      least,         least};
+  const ImageAnchors picture{anchors.data(), deltas.data(), scores.data(), dims[0], dims[1] * dims[2],
+                             image[1],       image[0],      least,         least};
   auto all = boxes_of(picture, 1);
   // As OpenVINO has it: what is too small may remain behind all others, and boxes include their last pixel
   // until they are compared.

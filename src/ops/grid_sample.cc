@@ -15,7 +15,7 @@ constexpr std::size_t kMostAxes = 3;
 
 /// Pixels that contribute along one axis, with their weights; index -1 stands for a pixel outside of the
 /// picture.
-struct Taps {
+struct SampleTaps {
   std::array<std::int64_t, 4> index{};
   std::array<double, 4> weight{};
   int count = 0;
@@ -36,8 +36,8 @@ class Sampler {
  public:
   Sampler(const GridSample& op) : op_(op) {}
 
-  Taps taps(double place, std::int64_t size) const {
-    Taps out;
+  SampleTaps taps(double place, std::int64_t size) const {
+    SampleTaps out;
     if (!std::isfinite(place)) place = op_.padding_mode == SamplePadding::zeros ? -2 : 0;
     const auto full = static_cast<double>(size);
     double at = op_.align_corners ? (place + 1) * (full - 1) / 2 : ((place + 1) * full - 1) / 2;
@@ -59,7 +59,7 @@ class Sampler {
  private:
   static constexpr double kCubic = -0.75;
 
-  const Taps& add(Taps& taps, double at, double weight, std::int64_t size) const {
+  const SampleTaps& add(SampleTaps& taps, double at, double weight, std::int64_t size) const {
     auto i = static_cast<std::int64_t>(at);
     if (op_.padding_mode == SamplePadding::border) i = std::clamp<std::int64_t>(i, 0, size - 1);
     if (op_.padding_mode == SamplePadding::reflection) i = mirrored(i, size, op_.align_corners);
@@ -73,7 +73,7 @@ class Sampler {
 };
 
 /// Weighted sum over the taps of all axes.
-double sample(const double* picture, const Dims& spatial, const std::array<Taps, kMostAxes>& taps,
+double sample(const double* picture, const Dims& spatial, const std::array<SampleTaps, kMostAxes>& taps,
               std::size_t axis, std::int64_t offset) {
   if (axis == spatial.size()) return picture[offset];
   double sum = 0;
@@ -121,7 +121,7 @@ void GridSample::evaluate(EvalContext& c) const {
   parallel_for(out.empty() ? 0 : c.dims(0)[0] * places, 16, [&](std::int64_t begin, std::int64_t end) {
     StopPoints points(1 << 12);
     for (auto p = begin; p < end; ++p) {
-      std::array<Taps, kMostAxes> taps;
+      std::array<SampleTaps, kMostAxes> taps;
       for (std::size_t a = 0; a < axes; ++a)  // the grid names the last axis first
         taps[a] = sampler.taps(grid[static_cast<std::size_t>(p) * axes + axes - 1 - a], spatial[a]);
       const auto n = p / places;

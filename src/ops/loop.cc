@@ -249,9 +249,9 @@ Tensor joined(const std::vector<Tensor>& parts, std::int64_t axis_value, bool ba
 }
 
 /// One run of a loop on tensors.
-class Runner {
+class LoopRunner {
  public:
-  Runner(const Loop& op, EvalContext& c) : op_(op), c_(c), body_(c.bodies()[0]) {
+  LoopRunner(const Loop& op, EvalContext& c) : op_(op), c_(c), body_(c.bodies()[0]) {
     limit_ = INT64_MAX;
     if (c.has(0))
       if (const auto trips = c.ints(0).at(0); trips >= 0) limit_ = trips;
@@ -348,6 +348,6 @@ class Runner {
 
 }  // namespace
 
-void Loop::evaluate(EvalContext& c) const { Runner(*this, c).run(); }
+void Loop::evaluate(EvalContext& c) const { LoopRunner(*this, c).run(); }
 
 }  // namespace lamina

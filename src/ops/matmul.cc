@@ -98,7 +98,7 @@ Problem problem(const MatMul& op, const EvalContext& c) {
   return p;
 }
 
-constexpr std::int64_t kGrain = 200'000;  // products that are worth a thread
+constexpr std::int64_t kProductGrain = 200'000;  // products that are worth a thread
 
 /// Loops over a block of a matrix in the order in which it lies in memory.
 template <class S, class T>
@@ -127,28 +127,29 @@ std::vector<Sum<S>> multiply(const MatMul& op, const EvalContext& c, const Probl
   const Pieces rows(p.rows, kTileRows), cols(p.cols, kTileCols);
   std::vector<T> y(static_cast<std::size_t>(p.batch * p.rows * p.cols));
   const std::int64_t work = std::max<std::int64_t>(1, rows.size * cols.size * p.depth);
-  parallel_for(p.batch * rows.number * cols.number, kGrain / work, [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t task = begin; task < end; ++task) {
-      const std::int64_t n = task % cols.number, m = task / cols.number % rows.number,
-                         batch = task / (cols.number * rows.number);
-      const std::int64_t ia = p.a_matrix[static_cast<std::size_t>(batch)],
-                         ib = p.b_matrix[static_cast<std::size_t>(batch)];
-      const std::int64_t m0 = rows.begin(m), m1 = rows.end(m), n0 = cols.begin(n), n1 = cols.end(n);
-      const auto sums = tile_product<T>(
-          m1 - m0, n1 - n0, p.depth,
-          [&](std::int64_t k0, std::int64_t k1, const Strips<T>& strips) {
-            fill(a.data() + ia * p.rows * p.depth, a_columns ? 1 : p.depth, a_columns ? p.rows : 1, m0, m1,
-                 k0, k1, a_zero.empty() ? nullptr : a_zero.data() + ia * p.rows, strips);
-          },
-          [&](std::int64_t k0, std::int64_t k1, const Strips<T>& strips) {
-            fill(b.data() + ib * p.depth * p.cols, b_columns ? p.depth : 1, b_columns ? 1 : p.cols, n0, n1,
-                 k0, k1, b_zero.empty() ? nullptr : b_zero.data() + ib * p.cols, strips);
-          });
-      T* to = y.data() + batch * p.rows * p.cols;
-      for (std::int64_t i = m0; i < m1; ++i)
-        for (std::int64_t j = n0; j < n1; ++j) to[i * p.cols + j] = sums.at(i - m0, j - n0);
-    }
-  });
+  parallel_for(
+      p.batch * rows.number * cols.number, kProductGrain / work, [&](std::int64_t begin, std::int64_t end) {
+        for (std::int64_t task = begin; task < end; ++task) {
+          const std::int64_t n = task % cols.number, m = task / cols.number % rows.number,
+                             batch = task / (cols.number * rows.number);
+          const std::int64_t ia = p.a_matrix[static_cast<std::size_t>(batch)],
+                             ib = p.b_matrix[static_cast<std::size_t>(batch)];
+          const std::int64_t m0 = rows.begin(m), m1 = rows.end(m), n0 = cols.begin(n), n1 = cols.end(n);
+          const auto sums = tile_product<T>(
+              m1 - m0, n1 - n0, p.depth,
+              [&](std::int64_t k0, std::int64_t k1, const Strips<T>& strips) {
+                fill(a.data() + ia * p.rows * p.depth, a_columns ? 1 : p.depth, a_columns ? p.rows : 1, m0,
+                     m1, k0, k1, a_zero.empty() ? nullptr : a_zero.data() + ia * p.rows, strips);
+              },
+              [&](std::int64_t k0, std::int64_t k1, const Strips<T>& strips) {
+                fill(b.data() + ib * p.depth * p.cols, b_columns ? p.depth : 1, b_columns ? 1 : p.cols, n0,
+                     n1, k0, k1, b_zero.empty() ? nullptr : b_zero.data() + ib * p.cols, strips);
+              });
+          T* to = y.data() + batch * p.rows * p.cols;
+          for (std::int64_t i = m0; i < m1; ++i)
+            for (std::int64_t j = n0; j < n1; ++j) to[i * p.cols + j] = sums.at(i - m0, j - n0);
+        }
+      });
   return y;
 }
 

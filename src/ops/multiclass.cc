@@ -26,14 +26,14 @@ void ClassSuppression::infer_outputs(InferContext& c, const Dim& images, const D
 
 namespace {
 
-struct Box {
+struct ClassBox {
   float x1, y1, x2, y2;
 };
 
 struct Found {
   float score = 0;
   std::int64_t image = 0, label = 0, box = 0, place = 0;
-  Box coordinates{};
+  ClassBox coordinates{};
 };
 
 /// Boxes [N, B, 4] with scores [N, classes, B].
@@ -44,8 +44,8 @@ void infer_shared_boxes(const ClassSuppression& op, InferContext& c) {
                    scores.ranked() ? scores[2] : Dim());
 }
 
-float overlap(const Box& a, const Box& b, float extent) {
-  const auto area = [&](const Box& v) { return (v.x2 - v.x1 + extent) * (v.y2 - v.y1 + extent); };
+float class_overlap(const ClassBox& a, const ClassBox& b, float extent) {
+  const auto area = [&](const ClassBox& v) { return (v.x2 - v.x1 + extent) * (v.y2 - v.y1 + extent); };
   const float area_a = area(a), area_b = area(b);
   if (!(area_a > 0) || !(area_b > 0)) return 0;
   const float w = std::max(std::min(a.x2, b.x2) - std::max(a.x1, b.x1) + extent, 0.0f),
@@ -104,12 +104,12 @@ void store_found(const ClassSuppression& op, EvalContext& c, std::vector<Found>&
 /// Greedy: a box goes when it overlaps a better one by more than the threshold was when that one was taken.
 void suppress(const MulticlassNms& op, Candidates& candidates, std::vector<Found>& out) {
   auto threshold = static_cast<float>(op.iou_threshold);
-  std::vector<std::pair<Box, float>> kept;
+  std::vector<std::pair<ClassBox, float>> kept;
   StopPoints points;
   for (const auto& next : candidates.found) {
     points(std::ssize(kept) + 16);
     const bool covered = std::any_of(kept.begin(), kept.end(), [&](const auto& k) {
-      return overlap(k.first, next.coordinates, op.normalized ? 0.0f : 1.0f) > k.second;
+      return class_overlap(k.first, next.coordinates, op.normalized ? 0.0f : 1.0f) > k.second;
     });
     if (covered) continue;
     if (op.nms_eta < 1 && threshold > 0.5f) threshold *= static_cast<float>(op.nms_eta);
@@ -118,7 +118,7 @@ void suppress(const MulticlassNms& op, Candidates& candidates, std::vector<Found
   }
 }
 
-bool touch(const Box& a, const Box& b) {
+bool touch(const ClassBox& a, const ClassBox& b) {
   return b.x1 <= a.x2 && b.x2 >= a.x1 && b.y1 <= a.y2 && b.y2 >= a.y1;
 }
 
@@ -133,8 +133,8 @@ void decay(const MatrixNms& op, Candidates& candidates, std::vector<Found>& out)
     row.assign(i, 0.0f);
     float least = 1;
     for (std::size_t j = 0; j < i; ++j) {
-      const Box &a = found[i].coordinates, &b = found[j].coordinates;
-      const float x = touch(a, b) ? overlap(a, b, op.normalized ? 0.0f : 1.0f) : 0.0f;
+      const ClassBox &a = found[i].coordinates, &b = found[j].coordinates;
+      const float x = touch(a, b) ? class_overlap(a, b, op.normalized ? 0.0f : 1.0f) : 0.0f;
       most[i] = std::max(most[i], x);
       const float factor = op.decay_function == DecayFunction::gaussian
                                ? std::exp((most[j] * most[j] - x * x) * sigma)

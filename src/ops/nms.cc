@@ -10,17 +10,17 @@ namespace lamina {
 
 namespace {
 
-struct Box {
+struct NmsBox {
   float y1, x1, y2, x2;
 };
 
-Box read_box(const float* v, BoxEncoding encoding) {
+NmsBox read_box(const float* v, BoxEncoding encoding) {
   if (encoding == BoxEncoding::center)
     return {v[1] - v[3] / 2, v[0] - v[2] / 2, v[1] + v[3] / 2, v[0] + v[2] / 2};
   return {std::min(v[0], v[2]), std::min(v[1], v[3]), std::max(v[0], v[2]), std::max(v[1], v[3])};
 }
 
-float overlap(const Box& a, const Box& b) {
+float nms_overlap(const NmsBox& a, const NmsBox& b) {
   const float area_a = (a.y2 - a.y1) * (a.x2 - a.x1), area_b = (b.y2 - b.y1) * (b.x2 - b.x1);
   if (!(area_a > 0) || !(area_b > 0)) return 0;
   const float height = std::max(std::min(a.y2, b.y2) - std::max(a.y1, b.y1), 0.0f);
@@ -40,14 +40,14 @@ struct Worse {
   }
 };
 
-struct Limits {
+struct NmsLimits {
   std::int64_t most = 0;
   float overlap = 0, score = 0, sigma = 0;
   bool hard = true;  ///< whether the overlap decides
 };
 
 /// Keeps the best of one class of one image; sigma > 0 weakens what overlaps a kept one.
-void select(std::vector<Selected> candidates, const std::vector<Box>& boxes, const Limits& limits,
+void select(std::vector<Selected> candidates, const std::vector<NmsBox>& boxes, const NmsLimits& limits,
             std::vector<Selected>& out) {
   std::priority_queue<Selected, std::vector<Selected>, Worse> queue(Worse{}, std::move(candidates));
   std::vector<Selected> kept;
@@ -59,8 +59,8 @@ void select(std::vector<Selected> candidates, const std::vector<Box>& boxes, con
     points(static_cast<std::int64_t>(kept.size() - next.seen) + 16);
     bool dropped = false;
     for (auto k = kept.size(); k-- > next.seen && !dropped;) {
-      const float common =
-          overlap(boxes[static_cast<std::size_t>(next.box)], boxes[static_cast<std::size_t>(kept[k].box)]);
+      const float common = nms_overlap(boxes[static_cast<std::size_t>(next.box)],
+                                       boxes[static_cast<std::size_t>(kept[k].box)]);
       if (limits.sigma > 0) next.score *= std::exp(-0.5f / limits.sigma * common * common);
       dropped = (limits.hard && common > limits.overlap) || !(next.score > limits.score);
     }
@@ -74,12 +74,12 @@ void select(std::vector<Selected> candidates, const std::vector<Box>& boxes, con
   out.insert(out.end(), kept.begin(), kept.end());
 }
 
-std::vector<Selected> select_all(EvalContext& c, BoxEncoding encoding, const Limits& limits) {
+std::vector<Selected> select_all(EvalContext& c, BoxEncoding encoding, const NmsLimits& limits) {
   const auto &dims = c.dims(0), &score_dims = c.dims(1);
   const auto values = c.floats(0), scores = c.floats(1);
   const auto count = dims[1], labels = score_dims[1];
   std::vector<Selected> out;
-  std::vector<Box> boxes(static_cast<std::size_t>(count));
+  std::vector<NmsBox> boxes(static_cast<std::size_t>(count));
   for (std::int64_t n = 0; n < dims[0] && count > 0; ++n) {
     for (std::int64_t b = 0; b < count; ++b)
       boxes[static_cast<std::size_t>(b)] = read_box(values.data() + (n * count + b) * 4, encoding);
@@ -118,7 +118,7 @@ void NonMaxSuppression::infer(InferContext& c) const {
 }
 
 void NonMaxSuppression::evaluate(EvalContext& c) const {
-  Limits limits;
+  NmsLimits limits;
   if (c.has(2)) limits.most = c.ints(2).at(0);
   const auto number = [&](std::size_t i) { return c.has(i) ? c.floats(i).at(0) : 0.0f; };
   limits.overlap = number(3);

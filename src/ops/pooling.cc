@@ -41,7 +41,7 @@ Shape pooled_shape(const InferContext& c, const Window& window, const Ints& kern
 
 using Axes = std::array<std::int64_t, 3>;
 
-Axes three(std::span<const std::int64_t> list, std::int64_t fallback) {
+Axes three_axes(std::span<const std::int64_t> list, std::int64_t fallback) {
   Axes out{fallback, fallback, fallback};
   std::copy(list.begin(), list.end(), out.end() - static_cast<std::ptrdiff_t>(list.size()));
   return out;
@@ -49,19 +49,19 @@ Axes three(std::span<const std::int64_t> list, std::int64_t fallback) {
 
 /// Where one output element's window lies along an axis: positions first, first + step, ... of which those in
 /// [0, in) exist; `framed` of them lie in the padded frame.
-struct Range {
+struct PooledRange {
   std::int64_t begin, end, step, framed;
 };
 
 /// The windows of all outputs along the axes, as ranges of existing positions.
 struct Windows {
   Axes in, out;
-  std::array<std::vector<Range>, 3> ranges;
+  std::array<std::vector<PooledRange>, 3> ranges;
   std::int64_t planes = 0;
 };
 
-Range clipped(std::int64_t first, std::int64_t count, std::int64_t step, std::int64_t in,
-              std::int64_t frame_end) {
+PooledRange clipped(std::int64_t first, std::int64_t count, std::int64_t step, std::int64_t in,
+                    std::int64_t frame_end) {
   const auto below = [&](std::int64_t limit) {  // how many positions lie before the limit
     return std::clamp<std::int64_t>(ceil_div(limit - first, step), 0, count);
   };
@@ -75,10 +75,10 @@ Windows windows_of(const Dims& x, const Dims& y, const Window& window, const Int
   const auto w = resolve(window, std::span(shape.dims()).subspan(2), kernel);
   Windows all;
   all.planes = x[0] * x[1];
-  all.in = three(std::span(x).subspan(2), 1);
-  all.out = three(std::span(y).subspan(2), 1);
-  const auto k = three(kernel, 1), s = three(w.strides, 1), d = three(w.dilations, 1),
-             pb = three(w.pads_begin, 0), pe = three(w.pads_end, 0);
+  all.in = three_axes(std::span(x).subspan(2), 1);
+  all.out = three_axes(std::span(y).subspan(2), 1);
+  const auto k = three_axes(kernel, 1), s = three_axes(w.strides, 1), d = three_axes(w.dilations, 1),
+             pb = three_axes(w.pads_begin, 0), pe = three_axes(w.pads_end, 0);
   for (std::size_t a = 0; a < 3; ++a)
     for (std::int64_t o = 0; o < all.out[a]; ++o)
       all.ranges[a].push_back(clipped(o * s[a] - pb[a], k[a], d[a], all.in[a], all.in[a] + pe[a]));
@@ -88,8 +88,8 @@ Windows windows_of(const Dims& x, const Dims& y, const Window& window, const Int
 Windows adaptive_windows(const Dims& x, const Dims& y) {
   Windows all;
   all.planes = x[0] * x[1];
-  all.in = three(std::span(x).subspan(2), 1);
-  all.out = three(std::span(y).subspan(2), 1);
+  all.in = three_axes(std::span(x).subspan(2), 1);
+  all.out = three_axes(std::span(y).subspan(2), 1);
   for (std::size_t a = 0; a < 3; ++a)
     for (std::int64_t o = 0; o < all.out[a]; ++o) {
       const auto begin = o * all.in[a] / all.out[a], end = ceil_div((o + 1) * all.in[a], all.out[a]);
@@ -102,25 +102,26 @@ Windows adaptive_windows(const Dims& x, const Dims& y) {
 template <class F>
 void for_each_window(const Windows& w, const F& visit) {
   const std::int64_t per_plane = w.out[0] * w.out[1] * w.out[2];
-  parallel_for(w.planes, 20'000 / std::max<std::int64_t>(per_plane, 1),
-               [&](std::int64_t begin, std::int64_t end) {
-                 StopPoints points;
-                 const auto size = [](const Range& r) { return std::max<std::int64_t>(r.end - r.begin, 1); };
-                 for (std::int64_t p = begin; p < end; ++p) {
-                   std::int64_t o = p * per_plane;
-                   for (const auto& z : w.ranges[0])
-                     for (const auto& y : w.ranges[1])
-                       for (const auto& x : w.ranges[2]) {
-                         visit(p, o++, z, y, x);
-                         points(size(z) * size(y) * size(x));
-                       }
-                 }
-               });
+  parallel_for(
+      w.planes, 20'000 / std::max<std::int64_t>(per_plane, 1), [&](std::int64_t begin, std::int64_t end) {
+        StopPoints points;
+        const auto size = [](const PooledRange& r) { return std::max<std::int64_t>(r.end - r.begin, 1); };
+        for (std::int64_t p = begin; p < end; ++p) {
+          std::int64_t o = p * per_plane;
+          for (const auto& z : w.ranges[0])
+            for (const auto& y : w.ranges[1])
+              for (const auto& x : w.ranges[2]) {
+                visit(p, o++, z, y, x);
+                points(size(z) * size(y) * size(x));
+              }
+        }
+      });
 }
 
 /// Calls f(offset in the plane) for every existing position of a window.
 template <class F>
-void for_each_position(const Axes& in, const Range& z, const Range& y, const Range& x, const F& f) {
+void for_each_position(const Axes& in, const PooledRange& z, const PooledRange& y, const PooledRange& x,
+                       const F& f) {
   for (auto k = z.begin; k < z.end; k += z.step)
     for (auto j = y.begin; j < y.end; j += y.step)
       for (auto i = x.begin; i < x.end; i += x.step) f((k * in[1] + j) * in[2] + i);
@@ -137,7 +138,8 @@ Maxima<S> maxima(const Windows& w, const std::vector<S>& x, S lowest) {
   const auto count = static_cast<std::size_t>(w.planes * w.out[0] * w.out[1] * w.out[2]);
   const std::int64_t plane = w.in[0] * w.in[1] * w.in[2];
   Maxima<S> m{std::vector<S>(count, lowest), Ints(count, -1)};
-  for_each_window(w, [&](std::int64_t p, std::int64_t o, const Range& rz, const Range& ry, const Range& rx) {
+  for_each_window(w, [&](std::int64_t p, std::int64_t o, const PooledRange& rz, const PooledRange& ry,
+                         const PooledRange& rx) {
     const S* from = x.data() + p * plane;
     auto& best = m.values[static_cast<std::size_t>(o)];
     auto& where = m.positions[static_cast<std::size_t>(o)];
@@ -203,7 +205,8 @@ std::vector<T> means(const Windows& w, const std::vector<T>& x, bool exclude_pad
   using Sum = std::conditional_t<std::is_same_v<T, double>, double, Wide>;
   std::vector<T> out(static_cast<std::size_t>(w.planes * w.out[0] * w.out[1] * w.out[2]));
   const std::int64_t plane = w.in[0] * w.in[1] * w.in[2];
-  for_each_window(w, [&](std::int64_t p, std::int64_t o, const Range& rz, const Range& ry, const Range& rx) {
+  for_each_window(w, [&](std::int64_t p, std::int64_t o, const PooledRange& rz, const PooledRange& ry,
+                         const PooledRange& rx) {
     Sum sum = 0;
     std::int64_t count = 0;
     for_each_position(w.in, rz, ry, rx, [&](std::int64_t at) {

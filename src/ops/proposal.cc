@@ -9,12 +9,12 @@ namespace lamina {
 
 namespace {
 
-struct Box {
+struct ProposalBox {
   float x1 = 0, y1 = 0, x2 = 0, y2 = 0;
 };
 
-struct Candidate {
-  Box box;
+struct ProposalCandidate {
+  ProposalBox box;
   float score = 0;
 };
 
@@ -43,18 +43,20 @@ class Proposer {
   }
 
   /// The boxes that remain of one image, best first.
-  std::vector<Candidate> run(std::int64_t image) const {
+  std::vector<ProposalCandidate> run(std::int64_t image) const {
     auto all = candidates(image);
     StopPoints points;
-    const auto better = [](const Candidate& a, const Candidate& b) { return a.score > b.score; };
+    const auto better = [](const ProposalCandidate& a, const ProposalCandidate& b) {
+      return a.score > b.score;
+    };
     std::stable_sort(all.begin(), all.end(), comparing(points, better));
     if (static_cast<std::int64_t>(all.size()) > op_.pre_nms_topn)
       all.resize(static_cast<std::size_t>(op_.pre_nms_topn));
-    std::vector<Candidate> kept;
+    std::vector<ProposalCandidate> kept;
     for (const auto& next : all) {
       if (static_cast<std::int64_t>(kept.size()) == op_.post_nms_topn) break;
       points(std::ssize(kept) + 16);
-      const bool covered = std::any_of(kept.begin(), kept.end(), [&](const Candidate& k) {
+      const bool covered = std::any_of(kept.begin(), kept.end(), [&](const ProposalCandidate& k) {
         return overlap(k.box, next.box) > static_cast<float>(op_.nms_thresh);
       });
       if (!covered) kept.push_back(next);
@@ -82,12 +84,12 @@ class Proposer {
     }
   }
 
-  Box clipped(const Box& b, float beyond) const {
+  ProposalBox clipped(const ProposalBox& b, float beyond) const {
     const float w = image_w_ - beyond, h = image_h_ - beyond;
     return {held(b.x1, w), held(b.y1, h), held(b.x2, w), held(b.y2, h)};
   }
 
-  Candidate candidate(std::int64_t image, std::int64_t y, std::int64_t x, std::int64_t a) const {
+  ProposalCandidate candidate(std::int64_t image, std::int64_t y, std::int64_t x, std::int64_t a) const {
     const auto area = height_ * width_, at = y * width_ + x;
     const auto delta = [&](std::int64_t i, double scale) {
       return deltas_[static_cast<std::size_t>(((image * anchors_ + a) * 4 + i) * area + at)] /
@@ -96,7 +98,7 @@ class Proposer {
     const auto left = static_cast<float>((tensorflow_ ? y : x) * op_.feat_stride),
                top = static_cast<float>((tensorflow_ ? x : y) * op_.feat_stride);
     const auto& shape = shapes_[static_cast<std::size_t>(a)];
-    Box box{left + shape.x1, top + shape.y1, left + shape.x2, top + shape.y2};
+    ProposalBox box{left + shape.x1, top + shape.y1, left + shape.x2, top + shape.y2};
     if (tensorflow_) box = clipped(box, 0);
     const float w = box.x2 - box.x1 + extent_, h = box.y2 - box.y1 + extent_;
     const float center_x = delta(0, op_.box_coordinate_scale) * w + box.x1 + 0.5f * w,
@@ -111,8 +113,8 @@ class Proposer {
     return {box, large && !std::isnan(score) ? score : 0.0f};
   }
 
-  std::vector<Candidate> candidates(std::int64_t image) const {
-    std::vector<Candidate> out;
+  std::vector<ProposalCandidate> candidates(std::int64_t image) const {
+    std::vector<ProposalCandidate> out;
     out.reserve(static_cast<std::size_t>(height_ * width_ * anchors_));
     for (std::int64_t y = 0; y < height_; ++y)
       for (std::int64_t x = 0; x < width_; ++x)
@@ -120,15 +122,15 @@ class Proposer {
     return out;
   }
 
-  float overlap(const Box& a, const Box& b) const {
+  float overlap(const ProposalBox& a, const ProposalBox& b) const {
     if (!(a.x1 <= b.x2 && a.y1 <= b.y2 && b.x1 <= a.x2 && b.y1 <= a.y2)) return 0;
-    const auto area = [&](const Box& v) { return (v.x2 - v.x1 + extent_) * (v.y2 - v.y1 + extent_); };
+    const auto area = [&](const ProposalBox& v) { return (v.x2 - v.x1 + extent_) * (v.y2 - v.y1 + extent_); };
     const float w = std::max(0.0f, std::min(a.x2, b.x2) - std::max(a.x1, b.x1) + extent_);
     const float h = std::max(0.0f, std::min(a.y2, b.y2) - std::max(a.y1, b.y1) + extent_);
     return w * h / (area(a) + area(b) - w * h);
   }
 
-  void finish(Box& b) const {
+  void finish(ProposalBox& b) const {
     if (op_.clip_after_nms) b = clipped(b, 0);
     if (op_.normalize) b = {b.x1 / image_w_, b.y1 / image_h_, b.x2 / image_w_, b.y2 / image_h_};
   }
@@ -137,7 +139,7 @@ class Proposer {
   bool tensorflow_;
   float extent_;
   std::vector<float> scores_, deltas_;
-  std::vector<Box> shapes_;
+  std::vector<ProposalBox> shapes_;
   std::int64_t anchors_ = 0, height_ = 0, width_ = 0;
   float image_h_ = 0, image_w_ = 0, least_h_ = 0, least_w_ = 0;
 };

@@ -16,13 +16,13 @@ namespace lamina {
 namespace {
 
 /// Row-major positions: element (k, r) is at kept[k] + reduced[r].
-struct Plan {
+struct ReductionPlan {
   std::vector<std::int64_t> kept, reduced;
 };
 
-Plan plan(const EvalContext& c) {
+ReductionPlan plan(const EvalContext& c) {
   auto axes = axis_flags(c.ints(1), c.dims(0).size());
-  Plan p;
+  ReductionPlan p;
   p.reduced = offsets_along(c.dims(0), axes);
   axes.flip();
   p.kept = offsets_along(c.dims(0), axes);
@@ -31,7 +31,8 @@ Plan plan(const EvalContext& c) {
 
 /// Folds each set of elements with step(accumulator, element), ends with finish(accumulator, count).
 template <class S, class Step, class Finish>
-std::vector<S> fold(const Plan& p, const std::vector<S>& x, S start, const Step& step, const Finish& finish) {
+std::vector<S> fold(const ReductionPlan& p, const std::vector<S>& x, S start, const Step& step,
+                    const Finish& finish) {
   std::vector<S> out(p.kept.size());
   const auto length = static_cast<std::int64_t>(p.reduced.size());
   parallel_for(static_cast<std::int64_t>(out.size()), 50'000 / std::max<std::int64_t>(length, 1),

@@ -41,13 +41,13 @@ std::int64_t used_rois(const std::vector<float>& rois, std::int64_t count) {
   return count;
 }
 
-struct Range {
+struct BinRange {
   std::int64_t begin, end;
 };
 
 /// Pixels of bin `index` of `bins` over `size` pixels that start at `start`, cut to the picture.
-Range bin_of(std::int64_t index, std::int64_t bins, std::int64_t start, std::int64_t size,
-             std::int64_t limit) {
+BinRange bin_of(std::int64_t index, std::int64_t bins, std::int64_t start, std::int64_t size,
+                std::int64_t limit) {
   const auto begin = start + index * size / bins, end = start + ceil_div((index + 1) * size, bins);
   return {std::clamp<std::int64_t>(begin, 0, limit), std::clamp<std::int64_t>(end, 0, limit)};
 }

@@ -18,7 +18,7 @@ using AllAnswers = std::map<NodeId, Answers>;
 /// Microseconds of anything.
 constexpr double kLeast = 0.01;
 constexpr double kUnwanted = 1e12;  // besides, where others are wanted: their layouts may not go together
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr double kImpossible = std::numeric_limits<double>::infinity();
 
 /// In which layouts a value exists, a bit for each; a choice of its own, so that a reorder is paid for once.
 using State = std::uint64_t;
@@ -97,7 +97,7 @@ class Assignment::Problem {
     Pbqp::Costs costs;
     for (const auto& o : offers)
       costs.push_back(real && o.last_resort
-                          ? kInfinity
+                          ? kImpossible
                           : std::max(kLeast, price(graph_, answers_, machine_, node, o).us()) +
                                 (o.unwanted ? kUnwanted : 0));
     return problem_.add(std::move(costs));
@@ -150,7 +150,7 @@ class Assignment::Problem {
     const double copy = reorder(graph_, v, machine_).us();
     const auto put = [&](State state, double cost) {
       states.push_back(state);
-      costs.push_back(plain && !exists(state, Layout::plain) ? kInfinity : cost);
+      costs.push_back(plain && !exists(state, Layout::plain) ? kImpossible : cost);
     };
     put(kPlain, 0);
     put(kLast, 0);
@@ -192,7 +192,7 @@ class Assignment::Problem {
     Pbqp::Costs costs;
     for (const auto& offer : answers_.at(id).offers)
       for (const auto state : value.states)
-        costs.push_back(exists(state, (offer.*side)[slot]) ? 0 : kInfinity);
+        costs.push_back(exists(state, (offer.*side)[slot]) ? 0 : kImpossible);
     problem_.connect(variable, value.variable, costs);
   }
 

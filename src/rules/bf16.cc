@@ -20,7 +20,7 @@ namespace {
 
 constexpr double kProducts = 87e3;  // multiply-adds per microsecond at rate 1
 constexpr double kCall = 0.28;      // microseconds in which a product is done before another kernel is called
-constexpr std::size_t kMostValues = 2048;  // that are looked at together
+constexpr std::size_t kMostJoinedValues = 2048;  // that are looked at together
 
 const Machine& any_machine() {
   static const Lasting machine([] { return Machine(); });
@@ -112,7 +112,7 @@ bool quantised_operand(const Graph& g, ValueId v) {
 bool feeds_integers(const Graph& g, ValueId from) {
   std::unordered_set<std::uint32_t> seen{from.index};
   std::vector<ValueId> work{from};
-  while (!work.empty() && seen.size() <= kMostValues) {
+  while (!work.empty() && seen.size() <= kMostJoinedValues) {
     const auto v = work.back();
     work.pop_back();
     for (const auto& use : g.value(v).uses) {
@@ -148,7 +148,7 @@ class Between {
 
   Verdict value(ValueId v) {
     const auto& name = g_.value(v).name;
-    if (seen_.size() > kMostValues) return Verdict::no("'{}' is one of too many values", name);
+    if (seen_.size() > kMostJoinedValues) return Verdict::no("'{}' is one of too many values", name);
     if (!is_f32(g_, v)) return Verdict::no("'{}' is {}", name, to_string(g_.type(v)));
     if (g_.is_result(v)) return Verdict::no("'{}' is an output of the model", name);
     if (const auto* why = c_.why_kept(v)) return Verdict::no("'{}' decides: {}", name, *why);

@@ -206,12 +206,12 @@ ValueId ordered_before(Rewrite& r, const Reader& reader) {
   return v;
 }
 
-struct Sunk {
+struct SunkOrder {
   Reader reader;
   std::size_t axis = 0;  ///< behind the node
 };
 
-Found<Sunk> can_sink(const Match& m) {
+Found<SunkOrder> can_sink(const Match& m) {
   const Graph& g = m.graph();
   const Node& n = m.root_node();
   auto reader = reader_of(g, n);
@@ -221,7 +221,7 @@ Found<Sunk> can_sink(const Match& m) {
   if (auto v = is_free(m, *reader); !v) return v;
   if (!ends_in_weights(g, n.outputs[0], behind))
     return Verdict::no("the order of channels would not end in the weights of convolutions");
-  return Sunk{std::move(*reader), behind};
+  return SunkOrder{std::move(*reader), behind};
 }
 
 ValueId order_again(Rewrite& r, ValueId v, const Ints& order, std::size_t axis) {
@@ -229,7 +229,7 @@ ValueId order_again(Rewrite& r, ValueId v, const Ints& order, std::size_t axis) 
                           r.constant(Tensor::scalar(static_cast<std::int64_t>(axis)))});
 }
 
-void sink(Rewrite& r, const Sunk& found) {
+void sink(Rewrite& r, const SunkOrder& found) {
   const Graph& g = r.graph();
   const Node n = r.match().root_node();  // a copy: nodes are added
   const auto& order = found.reader.from.order;

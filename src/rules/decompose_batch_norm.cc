@@ -72,7 +72,7 @@ struct Operand {
 };
 
 /// How x * scale + shift is written. Invalid values are left out.
-struct Written {
+struct WrittenNorm {
   Operand scale, shift;
 };
 
@@ -91,11 +91,11 @@ Found<Operand> operand(const Match& m, ValueId v) {
   return Operand{v, pattern};
 }
 
-Found<Written> written(const Match& m) {
+Found<WrittenNorm> written(const Match& m) {
   const Graph& g = m.graph();
   const Node& n = m.root_node();
   const auto x = n.inputs[0], y = n.outputs[0];
-  Written out;
+  WrittenNorm out;
   if (uniform_value(g, n.inputs[1]) != 1.0) {
     auto scale = operand(m, n.inputs[1]);
     if (!scale) return scale.verdict();
@@ -113,7 +113,7 @@ Found<Written> written(const Match& m) {
   return out;
 }
 
-void write(Rewrite& r, const Written& found) {
+void write(Rewrite& r, const WrittenNorm& found) {
   const Graph& g = r.graph();
   const auto x = r.match().root_node().inputs[0];
   auto y = x;

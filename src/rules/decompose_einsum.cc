@@ -44,7 +44,7 @@ Labels needed_after(const EinsumTerms& terms, std::size_t last) {
 }
 
 /// A value whose axes have labels; labels of size 1 have no axis.
-struct Operand {
+struct EinsumOperand {
   ValueId value;
   Labels labels;
 };
@@ -55,7 +55,7 @@ class Contraction {
 
   ValueId result() {
     const auto inputs = r_.match().root_node().inputs;
-    Operand all = operand(inputs[0], terms_.inputs[0]);
+    EinsumOperand all = operand(inputs[0], terms_.inputs[0]);
     for (std::size_t i = 1; i < inputs.size(); ++i)
       all = product(all, operand(inputs[i], terms_.inputs[i]), needed_after(terms_, i));
     all = summed(all, [&](int l) { return holds(terms_.out, l); });
@@ -74,7 +74,7 @@ class Contraction {
     return out;
   }
 
-  Operand operand(ValueId v, const Labels& labels) {
+  EinsumOperand operand(ValueId v, const Labels& labels) {
     const auto given = dims(v);
     Labels left;
     for (std::size_t i = 0; i < labels.size(); ++i) {
@@ -90,7 +90,7 @@ class Contraction {
     return r_.add(Reshape{}, {v, r_.constant(ints_tensor(wanted))});
   }
 
-  Operand ordered(const Operand& x, const Labels& order) {
+  EinsumOperand ordered(const EinsumOperand& x, const Labels& order) {
     if (x.labels == order) return x;
     Ints axes;
     for (const int l : order)
@@ -100,7 +100,7 @@ class Contraction {
 
   /// The sum over all labels but those.
   template <class F>
-  Operand summed(const Operand& x, const F& stays) {
+  EinsumOperand summed(const EinsumOperand& x, const F& stays) {
     Ints axes;
     for (std::size_t i = 0; i < x.labels.size(); ++i)
       if (!stays(x.labels[i])) axes.push_back(static_cast<std::int64_t>(i));
@@ -109,7 +109,7 @@ class Contraction {
   }
 
   /// As [batch..., rows, columns], these two the other way round where that leaves the last axis the last.
-  ValueId matrix(const Operand& x, const Labels& batch, const Labels& rows, const Labels& columns,
+  ValueId matrix(const EinsumOperand& x, const Labels& batch, const Labels& rows, const Labels& columns,
                  bool& transposed) {
     transposed = !columns.empty() && !x.labels.empty() && holds(rows, x.labels.back());
     const auto& first = transposed ? columns : rows;
@@ -120,10 +120,10 @@ class Contraction {
     return shaped(ordered(x, joined(batch, first, second)).value, to);
   }
 
-  Operand product(Operand a, Operand b, const Labels& kept) {
+  EinsumOperand product(EinsumOperand a, EinsumOperand b, const Labels& kept) {
     a = summed(a, [&](int l) { return holds(kept, l) || holds(b.labels, l); });
     b = summed(b, [&](int l) { return holds(kept, l) || holds(a.labels, l); });
-    const auto alone = [&](const Operand& x, const Operand& y) {
+    const auto alone = [&](const EinsumOperand& x, const EinsumOperand& y) {
       return those(x.labels, [&](int l) { return !holds(y.labels, l); });
     };
     // The operand whose own axes come first in what is kept gives the rows.

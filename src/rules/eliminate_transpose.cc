@@ -144,7 +144,7 @@ void add_before_reduction(Rules& rules) {
 }
 
 /// An operator without the Transposes by `order` on its operands.
-struct Joined {
+struct JoinedOrder {
   Permuted made;
   Ints order;
 };
@@ -168,7 +168,7 @@ void add_operands(Rules& rules) {
   const auto root = node("operator", joins_transposes, {left});
   rules.push_back(rule("join-operand-transposes", "Transposes the result once instead of all operands",
                        RuleSet::portable, root)
-                      .when([=](const Match& m) -> Found<Joined> {
+                      .when([=](const Match& m) -> Found<JoinedOrder> {
                         const Graph& g = m.graph();
                         const auto order = *transpose_order(g, m.node(left));
                         for (auto v : m.root_node().inputs) {
@@ -179,9 +179,9 @@ void add_operands(Rules& rules) {
                         }
                         const auto made = without_transposes(m, m.root(), order, 0);
                         if (!made) return made.verdict();
-                        return Joined{*made, order};
+                        return JoinedOrder{*made, order};
                       })
-                      .make([=](Rewrite& r, const Joined& found) {
+                      .make([=](Rewrite& r, const JoinedOrder& found) {
                         const Match& m = r.match();
                         const auto id = add_moved(r, m.root(), found.made, {}, found.order);
                         const auto y = r.graph().node(id).outputs[0];

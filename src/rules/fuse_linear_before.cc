@@ -13,7 +13,7 @@
 namespace lamina {
 namespace {
 
-constexpr std::size_t kMostReaders = 64;  // of a value that all must be able to take
+constexpr std::size_t kMostUses = 64;  // of a value that all must be able to take
 
 /// How a host reads what a step gives: by itself, or a matrix product by way of a Reshape.
 struct Way {
@@ -144,7 +144,7 @@ Verdict all_take(const Match& m, const LinearStep& lowest, bool scales) {
   if (g.is_result(y))
     return Verdict::no("{} is also the output '{}'", m.label(y),
                        g.results()[g.value(y).results.front()].name);
-  if (uses.size() > kMostReaders) return Verdict::no("{} is read {} times", m.label(y), uses.size());
+  if (uses.size() > kMostUses) return Verdict::no("{} is read {} times", m.label(y), uses.size());
   for (const auto& use : uses) {
     const auto way = way_of(g, use);
     if (!way) return Verdict::no("{} is also read by '{}'", m.label(y), g.label(use.node));

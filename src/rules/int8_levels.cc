@@ -26,7 +26,7 @@ struct Steps {
   std::vector<double> scale, zero_point, offset;  ///< one, or one for each channel
 };
 
-constexpr double kNearlyWhole = 1e-5;  // of a level: what f32 leaves of a whole number
+constexpr double kNearlyWholeLevel = 1e-5;  // of a level: what f32 leaves of a whole number
 constexpr double kNearlyZero = 1e-6;
 /// Levels between 0 and a range: behind more, x * factor + shift is further from (x - low) * factor than a
 /// tie is narrow.
@@ -78,7 +78,7 @@ Found<Steps> input_steps(const Graph& g, const Node& n, std::int64_t levels) {
     if (std::fabs(shift[i]) > kMostShift)
       return Verdict::no("its input range from {} to {} is so far from 0 that f32 rounds its levels", l[i],
                          h[i]);
-    const double nearly = std::max(kNearlyWhole, rounding_of(l[i], h[i], levels));
+    const double nearly = std::max(kNearlyWholeLevel, rounding_of(l[i], h[i], levels));
     if (const auto whole = std::nearbyint(shift[i]); std::fabs(shift[i] - whole) <= nearly) shift[i] = whole;
     shifts = shifts || shift[i] != 0;
   }

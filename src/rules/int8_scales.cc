@@ -16,10 +16,10 @@
 namespace lamina {
 namespace {
 
-constexpr std::size_t kMostSteps = 16;
+constexpr std::size_t kMostScaleSteps = 16;
 
 /// Operators from what is multiplied up to the Multiply or Dequantize that takes the factor.
-struct Run {
+struct ScaledRun {
   struct Step {
     NodeId node;
     std::size_t running;  ///< which input is the running value
@@ -77,7 +77,7 @@ ValueId constant_factor(const Graph& g, const Node& n) {
 /// Nothing but constants and what a factor may go past is between the value and sums of integers.
 bool is_of_sums(const Match& m, ValueId v) {
   const Graph& g = m.graph();
-  for (std::size_t i = 0; i < kMostSteps; ++i) {
+  for (std::size_t i = 0; i < kMostScaleSteps; ++i) {
     const auto maker = g.producer(v);
     if (!maker.valid()) return false;
     const Node& n = g.node(maker);
@@ -100,10 +100,10 @@ ValueId nearest_factor(const Match& m, NodeId id) {
 }
 
 /// Upwards from a value that is multiplied.
-std::optional<Run> run_above(const Match& m, ValueId v) {
+std::optional<ScaledRun> run_above(const Match& m, ValueId v) {
   const Graph& g = m.graph();
-  Run run;
-  for (std::size_t i = 0; i < kMostSteps; ++i) {
+  ScaledRun run;
+  for (std::size_t i = 0; i < kMostScaleSteps; ++i) {
     const auto maker = g.producer(v);
     if (!maker.valid() || g.readers(v) != 1 || m.is_exempt(maker)) return std::nullopt;
     const Node& n = g.node(maker);
@@ -120,12 +120,12 @@ std::optional<Run> run_above(const Match& m, ValueId v) {
 }
 
 struct Scaled {
-  Run run;
+  ScaledRun run;
   double factor;
 };
 
 /// No constant gets lost by the factor.
-Verdict stays_finite(const Graph& g, const Run& run, double factor) {
+Verdict stays_finite(const Graph& g, const ScaledRun& run, double factor) {
   const auto fits = [&](const Tensor& t) {
     const auto values = to_doubles(t);
     return std::all_of(values.begin(), values.end(), [&](double v) {
@@ -267,7 +267,7 @@ Rule shift() {
 
 /// Element-wise operators alone lead from sums of integers to the value: they will be one epilogue.
 bool follows_sums(const Graph& g, ValueId v) {
-  for (std::size_t i = 0; i < kMostSteps; ++i) {
+  for (std::size_t i = 0; i < kMostScaleSteps; ++i) {
     const auto maker = g.producer(v);
     if (!maker.valid() || g.readers(v) != 1) return false;
     const Node& n = g.node(maker);

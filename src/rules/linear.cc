@@ -50,7 +50,7 @@ double largest_of(const Numbers& n) {
 }
 
 /// f32 rounds a number by 2^-24 of it; results may be 2^-20 of the largest of them off.
-constexpr double kGranted = 16;
+constexpr double kGrantedShift = 16;
 
 }  // namespace
 
@@ -168,7 +168,7 @@ void Linear::then(Kind kind, Numbers c) {
 }
 
 bool Linear::rounds() const {
-  return largest_of(largest) > kGranted * std::max(largest_of(shift), largest_of(factor));
+  return largest_of(largest) > kGrantedShift * std::max(largest_of(shift), largest_of(factor));
 }
 
 Linear Linear::of(const Graph& graph, const LinearSteps& steps) {

@@ -28,14 +28,14 @@ Pattern end_of_run(const char* noun, IsLink is_link) {
 
 /// The nodes that lead to the root, from the lowest up: each is read by the next one, all but the last by
 /// nobody else. So a long run is joined at once.
-struct Run {
+struct ReshapeRun {
   std::vector<NodeId> nodes;
   ValueId x;
 };
 
-Run run_above(const Match& m, IsLink is_link) {
+ReshapeRun run_above(const Match& m, IsLink is_link) {
   const Graph& g = m.graph();
-  Run run{{}, m.root_node().inputs[0]};
+  ReshapeRun run{{}, m.root_node().inputs[0]};
   for (auto id = g.producer(run.x); id.valid() && is_link(g, g.node(id)) && !m.is_exempt(id);
        id = g.producer(run.x)) {
     run.nodes.push_back(id);
@@ -68,7 +68,7 @@ Found<Tensor> pattern_of_result(const Match& m) {
 }
 
 struct Reshaped {
-  Run run;
+  ReshapeRun run;
   Tensor pattern;
 };
 Found<Reshaped> one_reshape(const Match& m) {
@@ -83,7 +83,7 @@ Found<Reshaped> one_reshape(const Match& m) {
 }
 
 struct Transposed {
-  Run run;
+  ReshapeRun run;
   Ints order;
 };
 Found<Transposed> one_transpose(const Match& m) {

@@ -86,7 +86,7 @@ std::optional<Spreads> of_scale_shift(const Graph& g, const Node& n, const Ints&
 
 /// Operators that work along one axis, if that is none of the picture.
 template <class T>
-std::optional<Spreads> along_axis(const Node& n, const Ints& step) {
+std::optional<Spreads> spreads_along_axis(const Node& n, const Ints& step) {
   const auto* op = n.op.as<T>();
   if (!op || is_picture_axis(op->axis, step)) return std::nullopt;
   return Spreads(n.inputs.size(), Spread::positions);
@@ -104,10 +104,10 @@ std::optional<Spreads> pointwise(const Graph& g, const Node& n, const Ints& step
   if (n.op.has(Trait::elementwise)) return of_broadcast(g, n, step);
   if (n.op.is<ScaleShift>()) return of_scale_shift(g, n, step);
   if (n.op.is<BatchNormInference>() || n.op.is<Identity>()) return parameters(n);
-  if (n.op.is<Concat>()) return along_axis<Concat>(n, step);
-  if (n.op.is<Softmax>()) return along_axis<Softmax>(n, step);
-  if (n.op.is<LogSoftmax>()) return along_axis<LogSoftmax>(n, step);
-  return along_axis<ShuffleChannels>(n, step);
+  if (n.op.is<Concat>()) return spreads_along_axis<Concat>(n, step);
+  if (n.op.is<Softmax>()) return spreads_along_axis<Softmax>(n, step);
+  if (n.op.is<LogSoftmax>()) return spreads_along_axis<LogSoftmax>(n, step);
+  return spreads_along_axis<ShuffleChannels>(n, step);
 }
 
 }  // namespace lamina

@@ -16,15 +16,15 @@ namespace {
 constexpr std::size_t kMostTerms = 1 << 23;  ///< sums of so many +2 and -2 are exact in f32
 
 /// What the FakeQuantize gives: -size and size, or 0 and size.
-struct Levels {
+struct SignLevels {
   double size = 0;
   bool bits = false;
 };
 
-std::optional<Levels> levels_of(const Tensor& low, const Tensor& high) {
+std::optional<SignLevels> levels_of(const Tensor& low, const Tensor& high) {
   auto values = to_doubles(low);
   for (const double v : to_doubles(high)) values.push_back(v);
-  Levels found;
+  SignLevels found;
   for (const double v : values) found.size = std::max(found.size, std::fabs(v));
   if (!std::isnormal(static_cast<float>(found.size) / 2)) return std::nullopt;
   const auto all = [&](double other) {
@@ -74,7 +74,7 @@ bool all_one(const std::vector<double>& values) {
 
 /// Sums of signs times factors are the convolution.
 struct Counted {
-  Levels levels;
+  SignLevels levels;
   std::vector<double> factors;  ///< magnitudes of the weights, by output channel
 };
 

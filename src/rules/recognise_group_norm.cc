@@ -11,7 +11,7 @@
 namespace lamina {
 namespace {
 
-struct Written {
+struct WrittenGroupNorm {
   GroupNormalization op;
   std::vector<double> scale, bias;
 };
@@ -57,7 +57,7 @@ void add_recognise_group_norm(Rules& rules) {
   rules.push_back(
       rule("recognise-group-norm", "Normalisation of groups of channels, then a scale and a bias by channel",
            RuleSet::runtime, root)
-          .when([=](const Match& m) -> Found<Written> {
+          .when([=](const Match& m) -> Found<WrittenGroupNorm> {
             const auto& shape = m.graph().type(m.node(grouped).outputs[0]).shape;
             const auto groups = groups_of(m, x, shape);
             if (!groups) return groups.verdict();
@@ -68,11 +68,11 @@ void add_recognise_group_norm(Rules& rules) {
             for (const auto& operand : {scale, bias})
               if (auto v = one_per_channel(m.label(operand), m.shape(operand), to, 1); !v) return v;
             const auto channels = static_cast<std::size_t>(m.shape(x)[1].size());
-            return Written{{*groups, m.op<MVN>(mvn).eps},
-                           per_channel(m.tensor(scale), channels),
-                           per_channel(m.tensor(bias), channels)};
+            return WrittenGroupNorm{{*groups, m.op<MVN>(mvn).eps},
+                                    per_channel(m.tensor(scale), channels),
+                                    per_channel(m.tensor(bias), channels)};
           })
-          .make([=](Rewrite& r, const Written& found) {
+          .make([=](Rewrite& r, const WrittenGroupNorm& found) {
             const auto element = r.match().type(x).element;
             const auto constant_of = [&](const std::vector<double>& values) {
               return r.constant(from_doubles(element, {static_cast<std::int64_t>(values.size())}, values));

@@ -30,7 +30,7 @@ Found<Ints> neighbours(const Match& m, const Node& reduction) {
   return *axes;
 }
 
-struct Written {
+struct WrittenL2 {
   NormalizeL2 op;
   Ints axes;
 };
@@ -64,7 +64,7 @@ void add_recognise_l2(Rules& rules) {
       either({is<Divide>(x, either({root_of, longest, spread})), is<Multiply>(x, inverse).any_order()});
   rules.push_back(rule("recognise-normalize-l2", "x / sqrt(sum of x^2 + epsilon), or with the larger of both",
                        RuleSet::portable, root)
-                      .when([=](const Match& m) -> Found<Written> {
+                      .when([=](const Match& m) -> Found<WrittenL2> {
                         const bool whole = m.has(length);
                         const auto axes = neighbours(m, m.node(whole ? length : sum));
                         if (!axes) return axes.verdict();
@@ -72,7 +72,7 @@ void add_recognise_l2(Rules& rules) {
                         if (!is_float(m.type(x).element)) return Verdict::no("{} holds integers", m.label(x));
                         if (!to.shape.same(m.shape(x)))
                           return Verdict::no("it makes {} of {}", to_string(to.shape), to_string(m.shape(x)));
-                        Written out{{}, *axes};
+                        WrittenL2 out{{}, *axes};
                         out.op.eps_mode = whole || m.has(most) ? L2EpsMode::max : L2EpsMode::add;
                         const auto eps = m.has(epsilon) ? single_value(m.graph(), m.value(epsilon))
                                                         : std::optional(m.op<Clamp>(clamp).min);
@@ -85,7 +85,7 @@ void add_recognise_l2(Rules& rules) {
                         out.op.eps = *square_of;
                         return out;
                       })
-                      .make([=](Rewrite& r, const Written& found) {
+                      .make([=](Rewrite& r, const WrittenL2& found) {
                         r.replace(r.add(found.op, {r.match().value(x), r.constant(ints_tensor(found.axes))}));
                       }));
 }

@@ -12,7 +12,7 @@ namespace lamina {
 namespace {
 
 /// The axes of a reduction, sorted and counted from the front.
-std::optional<Ints> axes_of(const Graph& g, const Node& n) {
+std::optional<Ints> known_axes(const Graph& g, const Node& n) {
   auto axes = constant_ints(g, n, 1);
   const auto& shape = g.type(n.inputs[0]).shape;
   if (!axes || !shape.ranked()) return std::nullopt;
@@ -50,8 +50,8 @@ void add_mvn(Rules& rules) {
   rules.push_back(
       rule("recognise-mvn", "(x - mean) / sqrt(mean of (x - mean)^2 + epsilon)", RuleSet::portable, norm)
           .when([=](const Match& m) -> Found<Written> {
-            const auto first = axes_of(m.graph(), m.node(mean)),
-                       second = axes_of(m.graph(), m.node(variance));
+            const auto first = known_axes(m.graph(), m.node(mean)),
+                       second = known_axes(m.graph(), m.node(variance));
             if (!first || !second || first->empty())
               return Verdict::no("the axes of {} are not known", m.label(mean));
             if (*first != *second)
@@ -73,7 +73,7 @@ void add_mvn(Rules& rules) {
 
 /// The first axis when the axes are the last ones without a gap.
 std::optional<std::size_t> trailing_axis(const Graph& g, const Node& mvn) {
-  const auto axes = axes_of(g, mvn);
+  const auto axes = known_axes(g, mvn);
   if (!axes || axes->empty()) return std::nullopt;
   const auto rank = g.type(mvn.inputs[0]).shape.rank();
   for (std::size_t i = 0; i < axes->size(); ++i)
@@ -154,8 +154,8 @@ void add_softmax(Rules& rules) {
   const auto root = is<Divide>(exponential, sum);
   rules.push_back(rule("recognise-softmax", "exp(x - max) / sum of exp(x - max)", RuleSet::portable, root)
                       .when([=](const Match& m) -> Found<Softmax> {
-                        const auto first = axes_of(m.graph(), m.node(most)),
-                                   second = axes_of(m.graph(), m.node(sum));
+                        const auto first = known_axes(m.graph(), m.node(most)),
+                                   second = known_axes(m.graph(), m.node(sum));
                         if (!first || !second || first->size() != 1)
                           return Verdict::no("{} is not over a single known axis", m.label(sum));
                         if (*first != *second) return Verdict::no("maximum and sum are over different axes");

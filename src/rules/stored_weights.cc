@@ -9,7 +9,7 @@
 namespace lamina {
 namespace {
 
-constexpr std::size_t kMostNodes = 8;  // that unpack, centre and scale
+constexpr std::size_t kMostUnpacking = 8;  // that unpack, centre and scale
 constexpr std::size_t kSmallZeroPoint =
     4096;  // elements: as floats they are small beside what they belong to
 
@@ -35,7 +35,7 @@ bool scales_or_centres(const Graph& g, const Node& n) {
 bool is_few_bits(ElementType type) { return is_integer(type) && bits_of(type) <= 8; }
 
 NodeId product_of(const Graph& g, ValueId v) {
-  for (std::size_t steps = 0; steps < kMostNodes; ++steps) {
+  for (std::size_t steps = 0; steps < kMostUnpacking; ++steps) {
     const auto& uses = g.value(v).uses;
     if (uses.empty()) return {};
     const Node& n = g.node(uses[0].node);
@@ -62,7 +62,7 @@ bool unpacks(const Graph& g, const Node& n) {
 
 std::optional<StoredWeights> stored_weights(const Graph& g, ValueId value) {
   StoredWeights out;
-  for (auto v = value; out.nodes.size() < kMostNodes;) {
+  for (auto v = value; out.nodes.size() < kMostUnpacking;) {
     const auto maker = g.producer(v);
     if (!maker.valid() || (v != value && (g.readers(v) != 1))) return std::nullopt;
     out.nodes.push_back(maker);

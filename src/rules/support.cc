@@ -14,7 +14,7 @@ namespace lamina {
 namespace {
 
 /// Every element has the bytes of the first one.
-bool repeats(const Tensor& t, std::size_t bytes) {
+bool repeats_bytes(const Tensor& t, std::size_t bytes) {
   return std::memcmp(t.raw(), t.raw() + bytes, t.bytes() - bytes) == 0;
 }
 
@@ -36,7 +36,8 @@ std::optional<double> uniform_value(const Graph& graph, ValueId value) {
   const auto* t = graph.constant(value);
   if (!t || t->size() == 0) return std::nullopt;
   const auto bits = bits_of(t->element_type());
-  if (t->size() > 1 && (bits < 8 || !repeats(*t, static_cast<std::size_t>(bits) / 8))) return std::nullopt;
+  if (t->size() > 1 && (bits < 8 || !repeats_bytes(*t, static_cast<std::size_t>(bits) / 8)))
+    return std::nullopt;
   return to_doubles(t->size() == 1 ? *t : first_of(*t))[0];
 }
 

@@ -11,7 +11,7 @@
 namespace lamina {
 namespace {
 
-constexpr std::string_view kMagic = "LAMINAH1";
+constexpr std::string_view kMemoMagic = "LAMINAH1";
 constexpr std::size_t kRecord = 64, kMost = 1024;
 
 struct Record {
@@ -36,9 +36,9 @@ std::vector<Record> read(const std::string& path) {
   try {
     const auto file = MappedFile::open_own(path);
     ByteReader from(file->bytes(), path);
-    const auto magic = from.take(kMagic.size());
-    if (std::memcmp(magic.data(), kMagic.data(), kMagic.size()) != 0) return {};
-    for (auto left = (file->size() - kMagic.size()) / kRecord; left > 0 && out.size() < kMost; --left) {
+    const auto magic = from.take(kMemoMagic.size());
+    if (std::memcmp(magic.data(), kMemoMagic.data(), kMemoMagic.size()) != 0) return {};
+    for (auto left = (file->size() - kMemoMagic.size()) / kRecord; left > 0 && out.size() < kMost; --left) {
       const auto bytes = from.take(kRecord);
       ByteReader one(bytes, path);
       Record r;
@@ -55,7 +55,7 @@ std::vector<Record> read(const std::string& path) {
 void write(const std::string& path, const std::vector<Record>& records) {
   try {
     AtomicFile file(path, AtomicFile::Path::ours);
-    file.write(kMagic);
+    file.write(kMemoMagic);
     for (const auto& r : records) file.write(bytes_of(r));
     file.commit();
   } catch (const Error&) {  // a folder to be read only, a full disk: who writes the entry says so

@@ -6,7 +6,7 @@
 namespace lamina {
 namespace {
 
-constexpr std::size_t kAlignment = 64;
+constexpr std::size_t kTensorAlignment = 64;
 
 /// What stands behind type and shape.
 enum class Form : std::uint8_t { missing, shape, here, section, content };
@@ -45,13 +45,13 @@ void TensorWriter::write(ByteWriter& to, const Tensor& tensor, TensorData large)
   to.put(tensor.element_type());
   to.list(tensor.shape(), [&](std::int64_t d) { to.put(d); });
   if (form == Form::here) {
-    to.align(kAlignment);
+    to.align(kTensorAlignment);
     to.append(tensor.raw(), tensor.bytes());
   } else if (form == Form::section) {
     to.put(section_of(tensor));
   } else if (form == Form::content) {
     to.hash(content(tensor));
-    to.put(static_cast<std::uint8_t>(reinterpret_cast<std::uintptr_t>(tensor.raw()) % kAlignment));
+    to.put(static_cast<std::uint8_t>(reinterpret_cast<std::uintptr_t>(tensor.raw()) % kTensorAlignment));
   }
 }
 
@@ -84,13 +84,13 @@ Tensor TensorReader::operator()(ByteReader& from) const {
   if (form == Form::shape) return shape_only(type, dims);
   if (form == Form::section) return in_section(type, dims, from.get<std::uint32_t>());
   if (form == Form::here) {
-    from.align(kAlignment);
+    from.align(kTensorAlignment);
     const auto bytes = from.take(shape_only(type, dims).bytes());
     return Tensor::share(type, dims, file_.file(), bytes.data());
   }
   const auto hash = from.hash();
   const auto behind = from.get<std::uint8_t>();
-  if (!by_content_ || behind >= kAlignment) from.wrong("a tensor with its data");
+  if (!by_content_ || behind >= kTensorAlignment) from.wrong("a tensor with its data");
   return by_content_(type, dims, hash, behind);
 }
 

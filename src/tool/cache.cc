@@ -36,7 +36,7 @@ nlohmann::json json_of(const CacheEntry& e) {
           {"isa", e.needs}, {"state", state_of(e)}, {"model", e.model.name}, {"inputs", e.model.inputs}};
 }
 
-int list(const CacheOptions& o) {
+int list_entries(const CacheOptions& o) {
   auto entries = nlohmann::json::array();
   double sum = 0;
   for (const auto& e : cache_entries(o.folder)) {
@@ -96,7 +96,7 @@ Verb setup_cache(OptionSet& options) {
   options.flag("--quiet", o->common.quiet, "Print nothing");
   add_json(options, o->common);
   return [o] {
-    if (o->action == "list") return list(*o);
+    if (o->action == "list") return list_entries(*o);
     return o->action == "verify" ? verify(*o) : prune(*o);
   };
 }

@@ -42,7 +42,7 @@ nlohmann::json bisect(const CheckOptions& o, const Session& s, const check::Find
   return "planning";
 }
 
-nlohmann::json to_json(const check::Difference& d) {
+nlohmann::json judged_json(const check::Difference& d) {
   return {{"within", d.within},
           {"max", d.max},
           {"mean", d.mean},
@@ -52,12 +52,12 @@ nlohmann::json to_json(const check::Difference& d) {
 }
 
 /// JSON has no infinity: null where both are the same.
-nlohmann::json number(double x) { return std::isfinite(x) ? nlohmann::json(x) : nlohmann::json(); }
+nlohmann::json finite_json(double x) { return std::isfinite(x) ? nlohmann::json(x) : nlohmann::json(); }
 
-nlohmann::json to_json(const check::Agreement& a) {
-  nlohmann::json j{{"snr_db", number(a.snr)},
-                   {"wanted_snr_db", number(a.wanted_snr)},
-                   {"cosine", number(a.cosine)},
+nlohmann::json judged_json(const check::Agreement& a) {
+  nlohmann::json j{{"snr_db", finite_json(a.snr)},
+                   {"wanted_snr_db", finite_json(a.wanted_snr)},
+                   {"cosine", finite_json(a.cosine)},
                    {"largest_error", a.largest},
                    {"allowed_error", a.allowed},
                    {"at", a.where},
@@ -77,7 +77,7 @@ nlohmann::json report_values(const CheckOptions& o, const std::vector<check::Val
     const auto text = v.problem.empty() ? to_string(v.difference) : v.problem;
     if (o.per_layer || !v.ok())
       o.common.say("{}  {:<40} {:<57} {}", word(v.ok()), v.name, "rewritten: " + v.made_by, text);
-    auto row = to_json(v.difference);
+    auto row = judged_json(v.difference);
     row["within"] = v.ok();
     row["name"] = v.name, row["made_by"] = v.made_by, row["problem"] = v.problem;
     list.push_back(std::move(row));
@@ -85,13 +85,13 @@ nlohmann::json report_values(const CheckOptions& o, const std::vector<check::Val
   return list;
 }
 
-nlohmann::json report_layers(const CheckOptions& o, const std::vector<check::LayerCheck>& layers) {
+nlohmann::json layers_json(const CheckOptions& o, const std::vector<check::LayerCheck>& layers) {
   auto list = nlohmann::json::array();
   for (const auto& r : layers) {
     if (o.per_layer || !r.ok())
       o.common.say("{}  {:<40} {:<24} {:<32} {}", word(r.ok()), r.name, r.op, r.kernel,
                    r.note.empty() ? to_string(r.difference) : r.note);
-    auto row = to_json(r.difference);
+    auto row = judged_json(r.difference);
     row["name"] = r.name, row["op"] = r.op, row["kernel"] = r.kernel, row["note"] = r.note;
     list.push_back(std::move(row));
   }
@@ -106,9 +106,9 @@ nlohmann::json report_outputs(const CheckOptions& o, const std::vector<check::Ou
                    r.agreement ? to_string(*r.agreement) : to_string(r.difference));
     else
       o.common.say("none  output {}: {}", r.name, r.note);
-    auto row = to_json(r.difference);
+    auto row = judged_json(r.difference);
     row["name"] = r.name, row["against"] = r.against, row["note"] = r.note;
-    if (r.agreement) row["agreement"] = to_json(*r.agreement);
+    if (r.agreement) row["agreement"] = judged_json(*r.agreement);
     list.push_back(std::move(row));
   }
   return list;
@@ -238,7 +238,7 @@ int checked(const CheckOptions& o, Session& s, nlohmann::json j) {
     return check::check_run(last, [&](double done) { progress.at(done); });
   }();
   j["rewriting"] = report_values(o, found.values);
-  j["layers"] = report_layers(o, found.layers);
+  j["layers"] = layers_json(o, found.layers);
   j["outputs"] = report_outputs(o, found.outputs);
   j["drift"] = report_drifts(o, found.drifts);
   const auto precisions = precisions_of(s.impl(), s.request);

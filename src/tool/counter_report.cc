@@ -9,7 +9,7 @@
 namespace lamina::tool {
 namespace {
 
-const char* name_of(LayerStatus status) {
+const char* status_name(LayerStatus status) {
   switch (status) {
     case LayerStatus::executed:
       return "EXECUTED";
@@ -21,15 +21,15 @@ const char* name_of(LayerStatus status) {
   return "NOT_RUN";
 }
 
-struct Totals {
+struct CounterTotals {
   double real_ms = 0, cpu_ms = 0;
 };
 
 double real_ms(const LayerCounter& row) { return 1e-3 * row.average_us; }
 double cpu_ms(const LayerCounter& row) { return 1e-3 * row.cpu_us; }
 
-Totals totals_of(const Counters& rows) {
-  Totals t;
+CounterTotals totals_of(const Counters& rows) {
+  CounterTotals t;
   for (const auto& row : rows) t.real_ms += real_ms(row), t.cpu_ms += cpu_ms(row);
   return t;
 }
@@ -43,7 +43,7 @@ std::string cell(const std::string& text, char separator) {
 }
 
 /// Padded to so many characters; `cut`: what is longer is cut, as benchmark_app does.
-std::string padded(const std::string& text, std::size_t width, bool cut) {
+std::string in_column(const std::string& text, std::size_t width, bool cut) {
   auto shown = printable(text);
   auto length = text_length(shown);
   if (length >= width && !cut) return shown + " ";
@@ -61,7 +61,7 @@ std::string sorted_csv(const Counters& rows) {
   const auto total = totals_of(rows);
   std::string out = "layerName,execStatus,layerType,execType,realTime (ms),cpuTime (ms),proportion (%)\n";
   for (const auto& row : rows)
-    out += fmt::format("{},{},{},{},{:.3f},{:.3f},{:.2f}\n", cell(row.name, ','), name_of(row.status),
+    out += fmt::format("{},{},{},{},{:.3f},{:.3f},{:.2f}\n", cell(row.name, ','), status_name(row.status),
                        cell(row.type, ','), cell(row.kernel, ','), real_ms(row), cpu_ms(row),
                        total.real_ms > 0 ? 100 * real_ms(row) / total.real_ms : 0.0);
   return out + fmt::format("Total,,,,{:.3f},{:.3f},\n\n", total.real_ms, total.cpu_ms);
@@ -72,7 +72,7 @@ nlohmann::ordered_json json_of(const Counters& rows) {
   for (const auto& row : rows)
     nodes.push_back({{"name", row.name},
                      {"node_type", row.type},
-                     {"status", name_of(row.status)},
+                     {"status", status_name(row.status)},
                      {"real_time", real_ms(row)},
                      {"cpu_time", cpu_ms(row)},
                      {"exec_type", row.kernel}});
@@ -125,8 +125,8 @@ std::vector<std::string> counter_lines(const Counters& rows, bool cut) {
   for (const auto& row : rows)
     out.push_back(
         fmt::format("{}{:<21}layerType: {}execType: {}realTime (ms): {:<10.3f}cpuTime (ms): {:<10.3f}",
-                    padded(row.name, 20, cut), name_of(row.status), padded(row.type, 20, cut),
-                    padded(row.kernel, 30, cut), real_ms(row), cpu_ms(row)));
+                    in_column(row.name, 20, cut), status_name(row.status), in_column(row.type, 20, cut),
+                    in_column(row.kernel, 30, cut), real_ms(row), cpu_ms(row)));
   const auto total = totals_of(rows);
   out.push_back(fmt::format("Total time:     {:.3f} milliseconds", total.real_ms));
   out.push_back(fmt::format("Total CPU time: {:.3f} milliseconds", total.cpu_ms));
@@ -142,7 +142,7 @@ std::string counter_csv(const std::string& type, const std::vector<Counters>& ta
     }
     out += "layerName;execStatus;layerType;execType;realTime (ms);cpuTime (ms)\n";
     for (const auto& row : rows)
-      out += fmt::format("{};{};{};{};{:.3f};{:.3f}\n", cell(row.name, ';'), name_of(row.status),
+      out += fmt::format("{};{};{};{};{:.3f};{:.3f}\n", cell(row.name, ';'), status_name(row.status),
                          cell(row.type, ';'), cell(row.kernel, ';'), real_ms(row), cpu_ms(row));
     const auto total = totals_of(rows);
     out += fmt::format("Total;;;;{:.3f};{:.3f}\n\n", total.real_ms, total.cpu_ms);

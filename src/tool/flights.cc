@@ -22,7 +22,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-double milliseconds(Clock::time_point a, Clock::time_point b) {
+double elapsed_ms(Clock::time_point a, Clock::time_point b) {
   return std::chrono::duration<double, std::milli>(b - a).count();
 }
 
@@ -206,7 +206,7 @@ class Flights {
   }
 
   void took(InFlight& f, Clock::time_point now) {
-    f.ms[f.group].push_back(milliseconds(f.began, now));
+    f.ms[f.group].push_back(elapsed_ms(f.began, now));
     if (profiled_) f.profile.add(f.request, 1e3 * f.ms[f.group].back());
     if (traced_) f.trace.add(f.request, f.began, now);
   }

@@ -37,7 +37,7 @@ Format format_of(const std::string& path) {
 
 std::string file_name(const std::string& path) { return std::filesystem::path(path).filename().string(); }
 
-std::string count_of(std::size_t n, const char* what) {
+std::string with_count(std::size_t n, const char* what) {
   return fmt::format("{} {}{}", n, what, n == 1 ? "" : "s");
 }
 
@@ -51,7 +51,7 @@ std::vector<Picture> original(const GraphOptions& o, const LoadedModel& model) {
   const auto graph = with_shapes(model.loaded().graph, o.common);
   std::vector<Picture> out{picture_of_file(graph, graph.sources)};
   const auto layers = out[0].nodes.size() - graph.inputs().size() - graph.results().size();
-  describe(out[0], o, model, fmt::format("original, {}", count_of(layers, "node")));
+  describe(out[0], o, model, fmt::format("original, {}", with_count(layers, "node")));
   return out;
 }
 
@@ -71,11 +71,11 @@ std::vector<Picture> optimized(const GraphOptions& o, const LoadedModel& model) 
   out.push_back(picture_of(optimized, &after));
   const auto was = original.node_count(), is = optimized.node_count();
   if (!o.compare) {
-    describe(out[0], o, model, fmt::format("optimized, {} of {} left", is, count_of(was, "node")));
+    describe(out[0], o, model, fmt::format("optimized, {} of {} left", is, with_count(was, "node")));
     return out;
   }
   match({out[0], original, before}, {out[1], optimized, after}, rewritten.ledger);
-  describe(out[0], o, model, fmt::format("{} before, {} after optimisation", count_of(was, "node"), is));
+  describe(out[0], o, model, fmt::format("{} before, {} after optimisation", with_count(was, "node"), is));
   out[0].notes.push_back("Nodes with the same number and colour belong together; dashed ones were removed.");
   out[0].heading = "original";
   out[1].heading = "optimized";
@@ -103,11 +103,11 @@ std::vector<Picture> runtime(const GraphOptions& o) {
     steps += plan->steps.size();
     arena += static_cast<double>(plan->memory.arena);
   }
-  describe(out[0], o, Inside::of(s.model), fmt::format("{} at run time", count_of(steps, "step")));
+  describe(out[0], o, Inside::of(s.model), fmt::format("{} at run time", with_count(steps, "step")));
   out[0].notes.push_back(
       fmt::format("{:.3f} ms, mean of {} runs; {}, {}, {}; tensors {}, packed weights {}",
                   profile.whole() / 1000, profile.runs(), processor_name(), name_of(effective_isa()),
-                  count_of(static_cast<std::size_t>(s.impl().threads()), "thread"), human_bytes(arena),
+                  with_count(static_cast<std::size_t>(s.impl().threads()), "thread"), human_bytes(arena),
                   human_bytes(static_cast<double>(s.compiled.weight_memory()))));
   return out;
 }

@@ -12,18 +12,18 @@
 namespace lamina::tool {
 namespace {
 
-using Port = std::pair<std::size_t, std::size_t>;  // node and its port: one line, whoever reads it
+using LinePort = std::pair<std::size_t, std::size_t>;  // node and its port: one line, whoever reads it
 
 constexpr std::size_t kMostLines = 12;  ///< most lines from column to column at one place
 constexpr std::size_t kMostColumns = 40;
 constexpr double kMargin = 14, kLane = 7;
-constexpr double kCut = 0.04;   ///< a line cut is as bad as columns a fifth too high or too low
-constexpr double kPage = 1000;  // lower graphs are not cut unless asked for columns
+constexpr double kCut = 0.04;         ///< a line cut is as bad as columns a fifth too high or too low
+constexpr double kPageHeight = 1000;  // lower graphs are not cut unless asked for columns
 
 class Columns {
  public:
   Columns(const std::vector<LayoutNode>& nodes, const std::vector<LayoutEdge>& edges,
-          const LayoutOptions& options, const Layout& whole)
+          const LayoutOptions& options, const GraphLayout& whole)
       : nodes_(nodes), edges_(edges), options_(options), whole_(whole) {
     for (const auto& e : edges_) {
       auto& last = last_rank_[{e.from, e.port}];
@@ -63,7 +63,7 @@ class Columns {
     return out;
   }
 
-  Layout build(const std::vector<std::size_t>& cuts) {
+  GraphLayout build(const std::vector<std::size_t>& cuts) {
     out_.ranks = whole_.ranks;
     out_.nodes.resize(nodes_.size());
     out_.edges.resize(edges_.size());
@@ -134,7 +134,7 @@ class Columns {
     std::vector<LayoutEdge> lines;
     std::vector<std::size_t> ranks;
     std::map<std::size_t, std::size_t> local;                 // node of the graph -> box
-    std::map<Port, std::size_t> in, out;                      // points
+    std::map<LinePort, std::size_t> in, out;                  // points
     std::vector<std::pair<std::size_t, std::size_t>> pieces;  // line, edge of the graph
 
     std::size_t add(LayoutNode box, std::size_t rank) {
@@ -159,12 +159,12 @@ class Columns {
       if (line.read.count(index)) c.in[port] = c.add({1, 1}, 0);
       if (line.from == index) c.out[port] = c.add({1, 1}, foot);
     }
-    std::map<Port, std::size_t> through;  // the line to the point below, shared by all edges of a port
+    std::map<LinePort, std::size_t> through;  // the line to the point below, shared by all edges of a port
     for (std::size_t e = 0; e < edges_.size(); ++e) {
       const auto& edge = edges_[e];
       const bool begins = c.local.count(edge.from), ends = c.local.count(edge.to);
       if (!begins && !ends) continue;
-      const Port port{edge.from, edge.port};
+      const LinePort port{edge.from, edge.port};
       if (const auto it = through.find(port); !ends && it != through.end()) {
         c.pieces.emplace_back(it->second, e);
         continue;
@@ -176,7 +176,7 @@ class Columns {
     place(c, index);
   }
 
-  static LayoutEdge piece_of(const Column& c, const LayoutEdge& edge, const Port& port) {
+  static LayoutEdge piece_of(const Column& c, const LayoutEdge& edge, const LinePort& port) {
     auto line = edge;
     if (const auto it = c.local.find(edge.from); it != c.local.end())
       line.from = it->second;
@@ -238,26 +238,26 @@ class Columns {
   const std::vector<LayoutNode>& nodes_;
   const std::vector<LayoutEdge>& edges_;
   const LayoutOptions& options_;
-  const Layout& whole_;
-  std::map<Port, std::size_t> last_rank_;
+  const GraphLayout& whole_;
+  std::map<LinePort, std::size_t> last_rank_;
   std::vector<std::size_t> firsts_;  // ranks with which columns begin
-  std::map<Port, LongLine> long_;
+  std::map<LinePort, LongLine> long_;
   std::vector<std::size_t> gutters_;  // lanes beside each column
-  Layout out_;
+  GraphLayout out_;
   double next_x_ = 0, right_ = 0;
 };
 
 }  // namespace
 
-Layout lay_out_in_columns(const std::vector<LayoutNode>& nodes, const std::vector<LayoutEdge>& edges,
-                          std::size_t columns, double ratio, const LayoutOptions& options) {
+GraphLayout lay_out_in_columns(const std::vector<LayoutNode>& nodes, const std::vector<LayoutEdge>& edges,
+                               std::size_t columns, double ratio, const LayoutOptions& options) {
   auto whole = lay_out(nodes, edges, options);
   const bool downwards = std::all_of(edges.begin(), edges.end(),
                                      [&](const auto& e) { return whole.ranks[e.from] < whole.ranks[e.to]; });
   if (columns == 1 || nodes.empty() || !downwards) return whole;
   if (columns == 0)
     columns =
-        whole.height <= kPage
+        whole.height <= kPageHeight
             ? 1
             : static_cast<std::size_t>(std::lround(std::sqrt(ratio * whole.height / (whole.width + 40))));
   if (columns < 2) return whole;

@@ -91,7 +91,7 @@ class Builder {
           const LayoutOptions& options)
       : nodes_(nodes), edges_(edges), options_(options), downs_(downwards(nodes.size(), edges)) {}
 
-  Layout build() {
+  GraphLayout build() {
     layout_.ranks = options_.ranks.empty() ? ranks_of(nodes_.size(), edges_) : options_.ranks;
     make_cells();
     order_cells(cells_);
@@ -193,7 +193,7 @@ class Builder {
   const std::vector<LayoutEdge>& edges_;
   const LayoutOptions& options_;
   std::vector<Down> downs_;
-  Layout layout_;
+  GraphLayout layout_;
   Cells cells_;
   using Chain = std::vector<std::uint32_t>;
   std::map<std::tuple<std::size_t, bool, std::size_t>, Chain> chains_;
@@ -207,8 +207,8 @@ std::vector<std::size_t> longest_path_ranks(std::size_t nodes, const std::vector
   return ranks_of(nodes, edges);
 }
 
-Layout lay_out(const std::vector<LayoutNode>& nodes, const std::vector<LayoutEdge>& edges,
-               const LayoutOptions& options) {
+GraphLayout lay_out(const std::vector<LayoutNode>& nodes, const std::vector<LayoutEdge>& edges,
+                    const LayoutOptions& options) {
   return Builder(nodes, edges, options).build();
 }
 

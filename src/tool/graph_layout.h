@@ -32,7 +32,7 @@ struct LayoutOptions {
   std::vector<std::size_t> ranks;
 };
 
-struct Layout {
+struct GraphLayout {
   std::vector<Point> nodes;        ///< upper left corners
   std::vector<std::size_t> ranks;  ///< 0 is the uppermost
   /// From the lower side of `from` to the upper side of `to`. Points come in pairs: a vertical line within a
@@ -41,15 +41,15 @@ struct Layout {
   double width = 0, height = 0;
 };
 
-Layout lay_out(const std::vector<LayoutNode>& nodes, const std::vector<LayoutEdge>& edges,
-               const LayoutOptions& options = {});
+GraphLayout lay_out(const std::vector<LayoutNode>& nodes, const std::vector<LayoutEdge>& edges,
+                    const LayoutOptions& options = {});
 
 /// A long graph is cut where few lines pass and set in columns side by side, like the text of a newspaper.
 /// `columns`: at most so many; 0: as many as bring width : height near `ratio`. Paths go from column to
 /// column through the gutter: straight lines between points of pairs, and curves of no length between the
 /// pairs.
-Layout lay_out_in_columns(const std::vector<LayoutNode>& nodes, const std::vector<LayoutEdge>& edges,
-                          std::size_t columns, double ratio, const LayoutOptions& options = {});
+GraphLayout lay_out_in_columns(const std::vector<LayoutNode>& nodes, const std::vector<LayoutEdge>& edges,
+                               std::size_t columns, double ratio, const LayoutOptions& options = {});
 
 /// The ranks alone.
 std::vector<std::size_t> longest_path_ranks(std::size_t nodes, const std::vector<LayoutEdge>& edges);

@@ -7,7 +7,7 @@
 namespace lamina::tool {
 namespace {
 
-using Row = std::vector<std::uint32_t>;
+using CellRow = std::vector<std::uint32_t>;
 
 /// Depth first from the top: what belongs together starts side by side.
 void first_order(Cells& c) {
@@ -18,7 +18,7 @@ void first_order(Cells& c) {
                    [&](auto a, auto b) { return c.cells[a].rank < c.cells[b].rank; });
   std::vector<bool> seen(c.cells.size(), false);
   for (const auto start : by_rank) {
-    Row stack{start};
+    CellRow stack{start};
     while (!stack.empty()) {
       const auto cell = stack.back();
       stack.pop_back();
@@ -66,7 +66,7 @@ class Orderer {
   }
 
  private:
-  void number(const Row& row) {
+  void number(const CellRow& row) {
     for (std::size_t i = 0; i < row.size(); ++i) position_[row[i]] = static_cast<double>(i);
   }
   /// Where a line meets a cell, in units of positions.
@@ -75,7 +75,8 @@ class Orderer {
   }
 
   /// Cells without neighbours stay where they are; the others are sorted into the remaining places.
-  void sort_row(Row& row, const std::vector<std::vector<CellEdge>>& neighbours, bool ties_reversed) const {
+  void sort_row(CellRow& row, const std::vector<std::vector<CellEdge>>& neighbours,
+                bool ties_reversed) const {
     struct Keyed {
       double key;
       std::uint32_t cell;
@@ -105,7 +106,7 @@ class Orderer {
   }
 
   /// Crossings between a rank and the next: inversions, counted by merging.
-  std::size_t between(const Row& row) const {
+  std::size_t between(const CellRow& row) const {
     std::vector<std::pair<double, double>> lines;
     for (const auto cell : row)
       for (const auto& e : c_.down[cell]) lines.emplace_back(at(cell, e.here), at(e.cell, e.there));

@@ -16,13 +16,13 @@
 namespace lamina::tool {
 namespace {
 
-constexpr auto kNone = std::string::npos;
+constexpr auto kNotFound = std::string::npos;
 constexpr std::uint8_t kBars = 114;  ///< of letterboxes: a middle grey, as detectors are trained with
 
 bool is_layout(const std::string& text) {
-  return text.find('H') != kNone && text.find('W') != kNone &&
+  return text.find('H') != kNotFound && text.find('W') != kNotFound &&
          std::all_of(text.begin(), text.end(), [&](char c) {
-           return std::string("NCHW").find(c) != kNone && std::count(text.begin(), text.end(), c) == 1;
+           return std::string("NCHW").find(c) != kNotFound && std::count(text.begin(), text.end(), c) == 1;
          });
 }
 
@@ -67,24 +67,24 @@ std::string layout_of(const Port& port, const Dims& dims, const PictureOptions& 
   return layout;
 }
 
-struct Size {
+struct PictureSize {
   std::int64_t n = 1, c = 1, h = 1, w = 1;
 };
 
 /// A size of the tensor; `without` when the layout has no such letter.
 std::int64_t dimension(const std::string& layout, const Dims& dims, char letter, std::int64_t without) {
   const auto at = layout.find(letter);
-  return at == kNone ? without : dims[at];
+  return at == kNotFound ? without : dims[at];
 }
 
 /// The tensor that is wanted.
 struct Target {
   std::string layout;
-  Size size;
+  PictureSize size;
   Dims shape;
   std::size_t n_step, c_step, h_step, w_step;  ///< in elements; 0 where the layout has no such letter
 
-  Target(std::string letters, const Size& s) : layout(std::move(letters)), size(s) {
+  Target(std::string letters, const PictureSize& s) : layout(std::move(letters)), size(s) {
     for (const char c : layout) shape.push_back(c == 'N' ? s.n : c == 'C' ? s.c : c == 'H' ? s.h : s.w);
     n_step = step('N'), c_step = step('C'), h_step = step('H'), w_step = step('W');
   }
@@ -92,7 +92,7 @@ struct Target {
  private:
   std::size_t step(char letter) const {
     const auto at = layout.find(letter);
-    if (at == kNone) return 0;
+    if (at == kNotFound) return 0;
     return element_count(Dims(shape.begin() + static_cast<std::ptrdiff_t>(at) + 1, shape.end()));
   }
 };
@@ -102,10 +102,10 @@ std::int64_t in_proportion(std::int64_t wanted, std::int64_t of, std::int64_t ot
 }
 
 /// Unknown sizes are the first picture's.
-Size size_of(const std::string& layout, const Dims& dims, const Port& port,
-             const std::vector<Image>& pictures) {
+PictureSize size_of(const std::string& layout, const Dims& dims, const Port& port,
+                    const std::vector<Image>& pictures) {
   const auto known = [&](char letter) { return dimension(layout, dims, letter, 1); };
-  Size s{known('N'), known('C'), known('H'), known('W')};
+  PictureSize s{known('N'), known('C'), known('H'), known('W')};
   const std::int64_t own_h = pictures[0].height, own_w = pictures[0].width;
   if (s.n < 0) s.n = static_cast<std::int64_t>(pictures.size());
   if (s.c < 0) s.c = 3;
@@ -137,7 +137,7 @@ Image letterboxed(const Image& image, int width, int height, std::string& note) 
   return out;
 }
 
-Image fitted(const Image& image, const Size& s, const std::string& fit, std::string& note) {
+Image fitted(const Image& image, const PictureSize& s, const std::string& fit, std::string& note) {
   const int w = static_cast<int>(s.w), h = static_cast<int>(s.h);
   if (image.width == w && image.height == h) return image;
   if (fit == "letterbox") return letterboxed(image, w, h, note);

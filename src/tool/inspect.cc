@@ -35,7 +35,7 @@ struct Ports {
   }
 };
 
-int run(const Common& c) {
+int inspect_model(const Common& c) {
   const Model model = read_model(c);
   const auto& loaded = Inside::of(model).described();
   const Graph graph = with_shapes(loaded.graph, c);
@@ -96,7 +96,7 @@ Verb setup_inspect(OptionSet& options) {
   add_shape(options, *c);
   options.flag("--quiet", c->quiet, "Print nothing but the JSON");
   add_json(options, *c);
-  return [c] { return run(*c); };
+  return [c] { return inspect_model(*c); };
 }
 
 }  // namespace lamina::tool

@@ -61,7 +61,7 @@ class Table {
   double whole_;
 };
 
-nlohmann::json to_json(const LayerRow& r, double whole, const MachineLimits& limits) {
+nlohmann::json row_json(const LayerRow& r, double whole, const MachineLimits& limits) {
   nlohmann::json j{{"name", r.name},
                    {"operator", r.op},
                    {"kernel", r.kernel},
@@ -131,7 +131,7 @@ void report_layers(const Common& c, const Profile& profile, const MachineLimits&
     all.multiply_adds += r.work.multiply_adds;
     all.others += r.work.others;
     all.bytes += r.work.bytes;
-    document["layers"].push_back(to_json(r, profile.whole(), limits));
+    document["layers"].push_back(row_json(r, profile.whole(), limits));
   }
   const double overhead = profile.whole() - layers;
   document["layers"].push_back({{"name", kOverhead}, {"kernel", ""}, {"us", overhead}});

@@ -14,7 +14,7 @@ namespace lamina::tool {
 namespace {
 
 /// What becomes of an option.
-enum class Meaning {
+enum class OptionMeaning {
   value,      ///< to the first name, with its value
   flag,       ///< to the first name
   boolean,    ///< the same with true or false, which may be said
@@ -25,9 +25,9 @@ enum class Meaning {
   refused,    ///< `text` says why
 };
 
-struct Row {
+struct OptionRow {
   std::vector<std::string_view> names;  ///< long ones without dashes
-  Meaning meaning;
+  OptionMeaning meaning;
   std::string_view text = {};
 };
 
@@ -38,9 +38,9 @@ constexpr std::string_view kMxnet = "it is for MXNet, which is not read";
 constexpr std::string_view kKaldi = "it is for Kaldi, which is not read";
 constexpr std::string_view kOldIr = "IR 10 and 11 can be written (--ir_version)";
 
-const std::vector<Row>& rows() {
-  using M = Meaning;
-  static const std::vector<Row> table{
+const std::vector<OptionRow>& optimizer_rows() {
+  using M = OptionMeaning;
+  static const std::vector<OptionRow> table{
       {{"input_model", "m", "w"}, M::value},
       {{"model_name", "n"}, M::value},
       {{"output_dir", "o"}, M::value},
@@ -121,21 +121,21 @@ const std::vector<Row>& rows() {
 
 std::string dashed(std::string_view name) { return (name.size() > 2 ? "--" : "-") + std::string(name); }
 
-bool names(const Row& row, std::string_view name) {
+bool names(const OptionRow& row, std::string_view name) {
   return std::find(row.names.begin(), row.names.end(), name) != row.names.end();
 }
 
 /// The row of that name; null: none.
-const Row* find_row(std::string_view name, bool is_long) {
-  for (const auto& row : rows())
+const OptionRow* find_row(std::string_view name, bool is_long) {
+  for (const auto& row : optimizer_rows())
     if (names(row, name) && is_long == (name.size() > 2 || name == "k")) return &row;
-  for (const auto& row : rows())
+  for (const auto& row : optimizer_rows())
     if (names(row, name) && !is_long) return &row;
   return nullptr;
 }
 
 /// The row of "-ms", "--mean_values" or "--mean_v"; null: none.
-const Row* find(const std::string& word, const std::vector<std::string>& known) {
+const OptionRow* find(const std::string& word, const std::vector<std::string>& known) {
   if (word.size() < 2 || word[0] != '-') return nullptr;
   const auto option = std::string_view(word).substr(0, word.find('='));
   const bool is_long = option.starts_with("--");
@@ -146,7 +146,7 @@ const Row* find(const std::string& word, const std::vector<std::string>& known) 
     if (name == option) return nullptr;
     if (name.starts_with(option)) meant.insert(name);
   }
-  for (const auto& row : rows())
+  for (const auto& row : optimizer_rows())
     if (const auto name = dashed(row.names[0]); name.starts_with(option)) meant.insert(name);
   if (meant.size() > 1) throw UsageError(fmt::format("option {} may be {}", option, fmt::join(meant, ", ")));
   return meant.empty() ? nullptr : find_row(std::string_view(*meant.begin()).substr(2), true);
@@ -170,9 +170,9 @@ std::string level_of(const std::string& text) {
       fmt::format("--log_level {}: wanted CRITICAL, ERROR, WARN, WARNING, INFO, DEBUG or NOTSET", text));
 }
 
-class Translation {
+class ModelOptimizerTranslation {
  public:
-  Translation(const std::vector<std::string>& in, const std::vector<std::string>& known)
+  ModelOptimizerTranslation(const std::vector<std::string>& in, const std::vector<std::string>& known)
       : in_(in), known_(known) {}
 
   ModelOptimizerWords made() && {
@@ -190,31 +190,31 @@ class Translation {
   }
 
  private:
-  void take(const Row& row) {
+  void take(const OptionRow& row) {
     typed_ = in_[at_].substr(0, in_[at_].find('='));
     const auto ours = dashed(row.names[0]);
     if (ours != typed_) out_.typed[ours] = typed_;
     switch (row.meaning) {
-      case Meaning::value:
+      case OptionMeaning::value:
         if (const auto given = value(); !given.empty()) return add(ours, given);
         throw UsageError(fmt::format("{}: wanted a value behind it", typed_));
-      case Meaning::flag:
+      case OptionMeaning::flag:
         if (in_[at_].find('=') == std::string::npos || flag()) out_.words.push_back(ours);
         return;
-      case Meaning::boolean:
+      case OptionMeaning::boolean:
         return add(ours, flag() ? "true" : "false");
-      case Meaning::optional_:
+      case OptionMeaning::optional_:
         if (const auto given = value(); !given.empty()) add(ours, given);
         return;
-      case Meaning::level:
+      case OptionMeaning::level:
         return add("--log-level", level_of(value()));
-      case Meaning::idle:
+      case OptionMeaning::idle:
         value();
         return add("--idle", fmt::format("{}: {}", typed_, row.text));
-      case Meaning::idle_flag:
+      case OptionMeaning::idle_flag:
         if (in_[at_].find('=') != std::string::npos && !flag()) return;
         return add("--idle", fmt::format("{}: {}", typed_, row.text));
-      case Meaning::refused:
+      case OptionMeaning::refused:
         throw UsageError(fmt::format("option {} cannot be used: {}", typed_, row.text));
     }
   }
@@ -249,23 +249,23 @@ class Translation {
 
 ModelOptimizerWords translate_model_optimizer(const std::vector<std::string>& words,
                                               const std::vector<std::string>& known) {
-  return Translation(words, known).made();
+  return ModelOptimizerTranslation(words, known).made();
 }
 
 /// What lamina's own form has, too, says nothing.
 bool speaks_model_optimizer(const OptionSet& options) {
   if (options.given("--idle")) return true;
-  return std::any_of(rows().begin(), rows().end(), [&](const Row& row) {
+  return std::any_of(optimizer_rows().begin(), optimizer_rows().end(), [&](const OptionRow& row) {
     const bool of_both =
-        row.names[0] == "output_dir" || row.names[0] == "extensions" || row.meaning == Meaning::level;
-    const bool has_one = row.meaning <= Meaning::optional_;
+        row.names[0] == "output_dir" || row.names[0] == "extensions" || row.meaning == OptionMeaning::level;
+    const bool has_one = row.meaning <= OptionMeaning::optional_;
     return has_one && !of_both && options.given(dashed(row.names[0]));
   });
 }
 
 std::vector<std::string> model_optimizer_names() {
   std::vector<std::string> out;
-  for (const auto& row : rows())
+  for (const auto& row : optimizer_rows())
     for (const auto name : row.names) out.push_back(dashed(name));
   return out;
 }

@@ -18,7 +18,7 @@ struct OpsOptions {
 };
 
 /// Text as a cell of a Markdown table.
-std::string cell(const std::string& text) {
+std::string table_cell(const std::string& text) {
   std::string out;
   for (char c : text) out += c == '|' ? std::string("\\|") : std::string(1, c);
   return out;
@@ -36,12 +36,12 @@ std::vector<std::string> kernel_names(const Op& op) {
   return out;
 }
 
-struct Row {
+struct OperatorRow {
   std::string name, doc, kernels;
 };
 
-std::vector<Row> rows() {
-  std::vector<Row> out;
+std::vector<OperatorRow> operator_rows() {
+  std::vector<OperatorRow> out;
   for (const auto& name : operators().names()) {
     const auto* prototype = operators().find(name);
     const Op op{std::shared_ptr<const AnyOp>(prototype->copy())};
@@ -68,7 +68,7 @@ constexpr NamedFormat kNamed[] = {{"onnx", supported_onnx},
                                   {"tensorflow", supported_tensorflow},
                                   {"onednn_graph", supported_onednn_graph}};
 
-nlohmann::json json_of(const std::vector<Row>& list) {
+nlohmann::json operators_json(const std::vector<OperatorRow>& list) {
   nlohmann::json j{{"operators", nlohmann::json::array()},
                    {"ir", nlohmann::json::array()},
                    {"ir_2_to_7", supported_legacy_ir()}};
@@ -79,16 +79,16 @@ nlohmann::json json_of(const std::vector<Row>& list) {
   return j;
 }
 
-std::string kernels_of(const Row& r) { return r.kernels.empty() ? "reference" : r.kernels; }
+std::string kernels_of(const OperatorRow& r) { return r.kernels.empty() ? "reference" : r.kernels; }
 
 /// docs/operators.md.
-void say_page(const Common& c, const std::vector<Row>& list) {
+void say_page(const Common& c, const std::vector<OperatorRow>& list) {
   c.say_text(
       "# Supported operators\n\nMade by `lamina ops --format markdown`. Every operator runs: those without "
       "a kernel of their own run on the reference\n"
       "implementation, in f32 as in every other type.\n\n## lamina's operators\n\n| operator | meaning | "
       "kernels |\n| --- | --- | --- |");
-  for (const auto& r : list) c.say("| {} | {} | {} |", r.name, cell(r.doc), kernels_of(r));
+  for (const auto& r : list) c.say("| {} | {} | {} |", r.name, table_cell(r.doc), kernels_of(r));
   c.say_text(fmt::format("\n## ONNX, operator sets 7 and later\n\n{}", fmt::join(supported_onnx(), ", ")));
   c.say_text(
       fmt::format("\n## OpenVINO IR 10 and 11\n\nLayers by the operation set that brought them; each is read "
@@ -110,7 +110,7 @@ void say_page(const Common& c, const std::vector<Row>& list) {
                   fmt::join(supported_onednn_graph(), ", ")));
 }
 
-void say_as(const OpsOptions& o, const std::vector<Row>& list) {
+void say_as(const OpsOptions& o, const std::vector<OperatorRow>& list) {
   const auto& c = o.common;
   for (const auto& format : kNamed)
     if (o.format == format.name)
@@ -125,8 +125,8 @@ void say_as(const OpsOptions& o, const std::vector<Row>& list) {
 }
 
 int run(const OpsOptions& o) {
-  const auto list = rows();
-  auto j = json_of(list);
+  const auto list = operator_rows();
+  auto j = operators_json(list);
   say_as(o, list);
   j["extensions"] = list_extensions(o.common);  // in the place of ours where text is wanted
   write_json(o.common, j);

@@ -11,13 +11,13 @@
 namespace lamina::tool {
 namespace {
 
-constexpr std::size_t kMostNames = 12;
+constexpr std::size_t kMostListed = 12;
 
 std::string names_in_line(const std::vector<std::string>& names) {
   std::string out;
-  for (std::size_t i = 0; i < std::min(names.size(), kMostNames); ++i)
+  for (std::size_t i = 0; i < std::min(names.size(), kMostListed); ++i)
     out += (i ? ", " : "") + clipped(names[i], 60);
-  if (names.size() > kMostNames) out += fmt::format(" and {} more", names.size() - kMostNames);
+  if (names.size() > kMostListed) out += fmt::format(" and {} more", names.size() - kMostListed);
   return out;
 }
 

@@ -8,7 +8,7 @@ namespace lamina::tool {
 namespace {
 
 /// The node and output of the drawing that make a value.
-struct From {
+struct Origin {
   std::size_t node = 0, port = 0;
 };
 
@@ -18,9 +18,9 @@ std::string time_text(double microseconds) {
 }
 
 /// One plan after the other; what waits in one is made in the next.
-class Maker {
+class PlanPicture {
  public:
-  Maker(const std::vector<std::shared_ptr<const Plan>>& plans, const Profile* profile)
+  PlanPicture(const std::vector<std::shared_ptr<const Plan>>& plans, const Profile* profile)
       : plans_(plans), profile_(profile) {
     if (!profile_) return;
     for (const auto& plan : plans_)
@@ -28,7 +28,7 @@ class Maker {
   }
 
   Picture make() {
-    std::vector<From> inputs;
+    std::vector<Origin> inputs;
     const auto& first = plans_.at(0)->graph;
     for (const auto v : first.inputs()) {
       inputs.push_back({p_.nodes.size(), 0});
@@ -63,7 +63,7 @@ class Maker {
     return n;
   }
 
-  void add(const Plan& plan, const std::vector<From>& inputs) {
+  void add(const Plan& plan, const std::vector<Origin>& inputs) {
     made_.clear();
     by_value_.clear();
     choices_.clear();
@@ -71,7 +71,7 @@ class Maker {
     for (std::size_t i = 0; i < plan.graph.inputs().size() && i < inputs.size(); ++i)
       by_value_[plan.graph.inputs()[i]] = inputs[i];
     for (const auto& step : plan.steps) {
-      std::vector<From> from;
+      std::vector<Origin> from;
       for (const auto t : step.in)
         if (t != kNoTensor && plan.tensors[t].place != Place::constant) from.push_back(source(plan, t));
       const auto at = p_.nodes.size();
@@ -86,15 +86,15 @@ class Maker {
   }
 
   /// Who makes a tensor: a step; else the step or input of its value; else a node for which nothing runs.
-  From source(const Plan& plan, std::uint32_t t) {
+  Origin source(const Plan& plan, std::uint32_t t) {
     if (const auto it = made_.find(t); it != made_.end()) return it->second;
     return source_of_value(plan, plan.tensors[t].value);
   }
-  From source_of_value(const Plan& plan, ValueId v) {
+  Origin source_of_value(const Plan& plan, ValueId v) {
     if (const auto it = by_value_.find(v); it != by_value_.end()) return it->second;
     const auto id = plan.graph.producer(v);
     if (!id.valid()) return constant_node(plan, v);
-    std::vector<From> from;
+    std::vector<Origin> from;
     const auto& node = plan.graph.node(id);
     for (const auto in : node.inputs)
       if (in.valid() && !plan.graph.constant(in)) from.push_back(source_of_value(plan, in));
@@ -111,7 +111,7 @@ class Maker {
     for (const auto& f : from) connect(f, at);
     return by_value_.at(v);
   }
-  From constant_node(const Plan& plan, ValueId v) {
+  Origin constant_node(const Plan& plan, ValueId v) {
     const auto at = p_.nodes.size();
     auto n = pill("constant", plan.graph.type(v));
     n.form = PictureNode::Form::small;
@@ -120,7 +120,7 @@ class Maker {
     return by_value_[v] = {at, 0};
   }
 
-  void connect(const From& from, std::size_t to) {
+  void connect(const Origin& from, std::size_t to) {
     const auto& ports = p_.nodes[from.node].ports;
     p_.edges.push_back({from.node, from.port, to, from.port < ports.size() ? ports[from.port] : "", false});
   }
@@ -188,15 +188,15 @@ class Maker {
   const Profile* profile_;
   double hottest_ = 0;
   Picture p_;
-  std::map<std::uint32_t, From> made_;  // by tensor, of the plan at hand
-  std::map<ValueId, From> by_value_;    // likewise
+  std::map<std::uint32_t, Origin> made_;  // by tensor, of the plan at hand
+  std::map<ValueId, Origin> by_value_;    // likewise
   std::map<NodeId, const Choice*> choices_;
 };
 
 }  // namespace
 
 Picture picture_of(const std::vector<std::shared_ptr<const Plan>>& plans, const Profile* profile) {
-  return Maker(plans, profile).make();
+  return PlanPicture(plans, profile).make();
 }
 
 }  // namespace lamina::tool

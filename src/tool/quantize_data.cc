@@ -38,7 +38,7 @@ std::vector<std::string> files_in(const std::string& folder, std::vector<std::st
 }
 
 /// Rows [begin, begin + count) along axis 0, in the same memory.
-Tensor rows_of(const Tensor& t, std::int64_t begin, std::int64_t count) {
+Tensor rows_between(const Tensor& t, std::int64_t begin, std::int64_t count) {
   Dims dims = t.shape();
   const std::size_t row = t.bytes() / static_cast<std::size_t>(dims[0]);
   dims[0] = count;
@@ -82,7 +82,7 @@ class Files {
     if (sample.of > 1)
       for (auto& t : tensors) {
         const auto rows = t.shape()[0] / static_cast<std::int64_t>(sample.of);
-        t = rows_of(t, static_cast<std::int64_t>(sample.part) * rows, rows).clone();
+        t = rows_between(t, static_cast<std::int64_t>(sample.part) * rows, rows).clone();
       }
     std::size_t bytes = 0;
     for (const auto& t : tensors) bytes += t.bytes();

@@ -9,7 +9,7 @@
 namespace lamina::tool {
 namespace {
 
-constexpr std::string_view kEllipsis = "\xE2\x80\xA6";
+constexpr std::string_view kListEllipsis = "\xE2\x80\xA6";
 
 /// What stands in quotes or brackets is of one node.
 std::string without_names(const std::string& text) {
@@ -23,7 +23,7 @@ std::string without_names(const std::string& text) {
       continue;
     }
     out += c;
-    out += kEllipsis;
+    out += kListEllipsis;
     out += text[close];
     i = close + 1;
   }

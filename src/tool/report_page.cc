@@ -6,7 +6,7 @@
 namespace lamina::tool {
 namespace {
 
-constexpr std::string_view kPage = R"(
+constexpr std::string_view kReportStyle = R"(
 :root{color-scheme:light dark;--back:#ffffff;--text:#23282e;--soft:#5f6973;--line:#d5dae0;--card:#f7f8fa;--link:#2f6db5}
 @media screen and (prefers-color-scheme:dark){:root{--back:#16191d;--text:#dde2e8;--soft:#98a2ad;--line:#353c44;--card:#1c2026;--link:#7db2ee}}
 body{margin:0 auto;max-width:1180px;padding:24px 28px 60px;background:var(--back);color:var(--text);font:14px/1.5 Helvetica,Arial,"Liberation Sans","DejaVu Sans",sans-serif}
@@ -69,7 +69,7 @@ std::string report_page(const std::string& title, const std::string& body) {
       "content=\"width=device-width\">\n<title>{}</title>\n<style>{}{}{}</style>\n</head>\n<body>\n"
       "<svg width=\"0\" height=\"0\" style=\"position:absolute\" aria-hidden=\"true\"><defs>{}</defs></svg>\n"
       "{}</body>\n</html>\n",
-      escape_xml(title), kPage, drawing_style(), kPictures, arrow_marker(), body);
+      escape_xml(title), kReportStyle, drawing_style(), kPictures, arrow_marker(), body);
 }
 
 }  // namespace lamina::tool

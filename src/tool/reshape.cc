@@ -72,7 +72,7 @@ class Wanted {
   std::map<std::size_t, Sizes> shapes_;
 };
 
-Shape shape_of(const Sizes& sizes) {
+Shape shape_from(const Sizes& sizes) {
   std::vector<Dim> dims;
   for (const auto& s : sizes)
     dims.push_back(s.most == kAnySize ? (s.least == 0 ? Dim() : Dim(s.least, Dim().high()))
@@ -90,9 +90,9 @@ Model reshaped(const Model& model, const BenchmarkOptions& o, std::vector<std::s
   if (wanted.shapes().empty()) return model;
   LoadedModel::Shapes shapes;
   for (const auto& [i, sizes] : wanted.shapes()) {
-    shapes[ports[i].name] = shape_of(sizes);
+    shapes[ports[i].name] = shape_from(sizes);
     if (said)
-      said->push_back(fmt::format("Reshaping model: '{}': {}", ports[i].name, to_string(shape_of(sizes))));
+      said->push_back(fmt::format("Reshaping model: '{}': {}", ports[i].name, to_string(shape_from(sizes))));
   }
   // Anew: readers make constants of sizes that the file says.
   return Inside::read(o.common.model, o.common.reading(), shapes);

@@ -21,10 +21,10 @@ namespace {
 
 constexpr std::size_t kPictureBytes = 3'200'000, kListBytes = 1'200'000;
 constexpr std::size_t kListed = 200;      // entries of a list
-constexpr std::size_t kNames = 12;        // names in a row
+constexpr std::size_t kRowNames = 12;     // names in a row
 constexpr std::size_t kOperators = 24;    // rows of the table of operators
 constexpr std::size_t kTextLength = 300;  // of what a rewrite made
-constexpr std::string_view kArrow = "\xE2\x86\x92";
+constexpr std::string_view kTextArrow = "\xE2\x86\x92";
 
 std::string text_html(std::string_view text, std::size_t most = kTextLength) {
   return escape_xml(clipped(printable(text), most));
@@ -37,7 +37,7 @@ std::string with_commas(std::uint64_t number) {
   return out;
 }
 
-std::string count_of(std::size_t n, std::string_view what) {
+std::string counted_with_commas(std::size_t n, std::string_view what) {
   return fmt::format("{} {}{}", with_commas(n), what, n == 1 ? "" : "s");
 }
 
@@ -136,9 +136,10 @@ class Page {
     for (const auto& s : stories_) rules += !s.fired.empty();
     auto out =
         fmt::format("<h1>{}</h1>\n<p class=\"sub\">{}</p>\n", text_html(r_.model), text_html(r_.format));
-    out += fmt::format("<p class=\"lead\">{} by {}: {} {} {}</p>\n",
-                       count_of(r_.ledger.rewrites(), "rewrite"), count_of(rules, "rule"),
-                       count_of(before_.nodes, "operator"), kArrow, with_commas(after_.nodes));
+    out +=
+        fmt::format("<p class=\"lead\">{} by {}: {} {} {}</p>\n",
+                    counted_with_commas(r_.ledger.rewrites(), "rewrite"), counted_with_commas(rules, "rule"),
+                    counted_with_commas(before_.nodes, "operator"), kTextArrow, with_commas(after_.nodes));
     return out;
   }
 
@@ -252,7 +253,7 @@ class Page {
           "{5}.</p>\n",
           escape_xml(s.name), text_html(s.doc), s.set,
           s.library.empty() ? "" : fmt::format(", of {}", text_html(s.library)),
-          count_of(s.fired.size(), "time"), count_of(refused(s), "node"));
+          counted_with_commas(s.fired.size(), "time"), counted_with_commas(refused(s), "node"));
       for (std::size_t i = 0; i < s.pictures; ++i) out += figure(i, s);
       out += others(s) + refusals(s) + "</section>\n";
     }
@@ -260,7 +261,7 @@ class Page {
   }
 
   static std::string what(const LedgerEntry& e) {
-    return fmt::format("<b>{}</b> {} {}", text_html(e.node, 100), kArrow, text_html(e.text));
+    return fmt::format("<b>{}</b> {} {}", text_html(e.node, 100), kTextArrow, text_html(e.text));
   }
   static std::string picture(const Scene& s, std::string_view words, const LedgerEntry& e) {
     if (s.svg.empty()) return fmt::format("<div class=\"pic\"><p>{}</p><p>nothing</p></div>", words);
@@ -274,7 +275,7 @@ class Page {
     const auto& p = *r_.album.of(firing);
     auto caption = fmt::format("{}. {}", i + 1, what(*e));
     if (!p.where.empty()) caption += fmt::format("<br>{}", text_html(p.where));
-    if (!e->sources.empty()) caption += "<br>layers of the file: " + names_html(e->sources, kNames);
+    if (!e->sources.empty()) caption += "<br>layers of the file: " + names_html(e->sources, kRowNames);
     return fmt::format("<figure><figcaption>{}</figcaption>\n<div class=\"pair\">{}{}</div></figure>\n",
                        caption, picture(p.before, "before", *e), picture(p.after, "after", *e));
   }
@@ -287,7 +288,7 @@ class Page {
     for (; i < s.fired.size() && i - s.pictures < kListed; ++i) {
       const auto& e = *s.fired[i].second;
       auto item = fmt::format("<li value=\"{}\">{}{}</li>\n", i + 1, what(e),
-                              e.sources.empty() ? "" : "; layers: " + names_html(e.sources, kNames));
+                              e.sources.empty() ? "" : "; layers: " + names_html(e.sources, kRowNames));
       if (!budget_.take(item)) break;
       items += item;
     }
@@ -315,8 +316,8 @@ class Page {
     return out;
   }
   static std::string refusal(const RefusalGroup& group) {
-    const auto head =
-        fmt::format("{} {}", count_of(group.entries.size(), "node"), text_html(": " + group.reason));
+    const auto head = fmt::format("{} {}", counted_with_commas(group.entries.size(), "node"),
+                                  text_html(": " + group.reason));
     std::string items;
     std::size_t i = 0;
     for (; i < group.entries.size() && i < kListed / 4; ++i) {

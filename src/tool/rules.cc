@@ -9,7 +9,7 @@
 namespace lamina::tool {
 namespace {
 
-int run(const Common& c) {
+int list_rules(const Common& c) {
   auto list = nlohmann::json::array();
   const auto more = extension_rules(std::make_shared<const ExtensionSet>(c.extensions));
   for (const auto* rules : {&all_rules(), more.get()}) {
@@ -29,7 +29,7 @@ Verb setup_rules(OptionSet& options) {
   auto c = std::make_shared<Common>();
   add_extensions(options, *c);
   add_json(options, *c);
-  return [c] { return run(*c); };
+  return [c] { return list_rules(*c); };
 }
 
 }  // namespace lamina::tool

@@ -31,7 +31,7 @@ LoadPhases plan_phases(const CompiledModel& compiled) {
 }
 
 /// The layout of images, as benchmark_app guesses it; else unknown.
-std::string guessed_layout(const Dims& d) {
+std::string layout_by_rank(const Dims& d) {
   if (d.size() != 4) return "...";
   if (d[1] == 3 || d[1] == 1) return "N,C,H,W";
   return d[3] == 3 || d[3] == 1 ? "N,H,W,C" : "...";
@@ -50,7 +50,7 @@ void say_ports(const Steps& steps, const char* title, const std::vector<Port>& p
     for (const auto d : dims) shape += (shape.empty() ? "" : ",") + (d < 0 ? "?" : std::to_string(d));
     const auto letters = layouts ? layouts->of(p.name) : "";
     const auto layout = !layouts          ? "..."
-                        : letters.empty() ? guessed_layout(dims)
+                        : letters.empty() ? layout_by_rank(dims)
                                           : fmt::format("{}", fmt::join(letters, ","));
     steps.info(fmt::format("    {} (node: {}) : {} / [{}] / [{}]", p.name, p.name, name_of(p.type), layout,
                            p.ranked || known ? shape : "..."));
@@ -58,7 +58,7 @@ void say_ports(const Steps& steps, const char* title, const std::vector<Port>& p
 }
 
 /// Says what is done to the shapes of inputs.
-Model resized(const Model& file, const BenchmarkOptions& o, const Steps& steps) {
+Model reshaped_model(const Model& file, const BenchmarkOptions& o, const Steps& steps) {
   const auto begin = Clock::now();
   std::vector<std::string> said;
   auto model = reshaped(file, o, &said);
@@ -103,7 +103,7 @@ Options look(const BenchmarkOptions& o, Options options, const Steps& steps, Sub
   say_ports(steps, "Model inputs:", file.inputs(), &layouts);
   say_ports(steps, "Model outputs:", file.outputs());
   steps.step(5);
-  const auto model = with_border(resized(file, o, steps), o);
+  const auto model = with_border(reshaped_model(file, o, steps), o);
   if (const auto why = why_not_kept(o, options, model); !options.cache_dir.empty() && !why.empty()) {
     const auto cdir = o.typed("CACHE_DIR", "CACHE_DIR");
     steps.warn(fmt::format("{}CACHE_DIR has no effect: {}", cdir == "CACHE_DIR" ? "" : cdir + ": ", why));

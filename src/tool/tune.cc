@@ -30,7 +30,7 @@ constexpr double kModelGain = 0.01;  // of the whole
 constexpr int kRounds = 15;          // in which two models take turns
 
 /// A layer by the name by which it can be wished for.
-struct Layer {
+struct TunedLayer {
   std::string label;
   double us = 0;
   std::vector<std::string> rivals;  ///< labels, the nearest first
@@ -91,7 +91,7 @@ class Tuner {
       for (const auto& [name, layer] : base)
         if (k < layer.rivals.size()) trial[name] = layer.rivals[k];
       if (trial.empty()) break;
-      std::map<std::string, Layer> tried;
+      std::map<std::string, TunedLayer> tried;
       taken([&] { tried = measure(trial); });
       for (const auto& [name, layer] : tried)
         if (trial.contains(name) && layer.us < best[name].us) best[name] = layer;
@@ -153,7 +153,7 @@ class Tuner {
   }
 
   /// The shortest time of each layer.
-  std::map<std::string, Layer> measure(const Wishes& wishes) const {
+  std::map<std::string, TunedLayer> measure(const Wishes& wishes) const {
     auto r = request(as_text(wishes), true);
     const auto& runner = Inside::runner_of(r);
     std::unordered_map<const PlanStep*, double> shortest;
@@ -166,7 +166,7 @@ class Tuner {
         us = std::min(us, t.microseconds);
       }
     }
-    std::map<std::string, Layer> out;
+    std::map<std::string, TunedLayer> out;
     const auto plans = runner.plans();
     const auto names = names_of(plans);
     for (const auto& plan : plans) {
@@ -230,7 +230,7 @@ std::string key_of(const Model& model, const Options& o, const std::vector<Tenso
   auto key = fmt::format("{} {} {} {} {}", version(), m.name, name_of(m.isa()),
                          settings.placement.threads_each, to_string(made_with.result()));
   if (by_throughput(o)) key += fmt::format(" throughput {} {}", o.hint_requests, o.threads);
-  for (const auto& t : inputs) key += " " + to_string(t.shape());
+  for (const auto& t : inputs) key += " " + lamina::to_string(t.shape());
   for (const auto id : g.order()) {
     key += fmt::format("\n{} {}", g.label(id), g.node(id).op.name());
     for (const auto v : g.node(id).outputs) key += " " + to_string(g.type(v));

@@ -8,10 +8,10 @@
 namespace lamina::tool {
 namespace {
 
-constexpr double kSeconds = 0.5;   // of a measurement
-constexpr double kNear = 0.7;      // of the best forecast
-constexpr std::size_t kTried = 6;  // at most: each is compiled
-constexpr double kAsGood = 0.97;   // of the best measurement
+constexpr double kStreamSeconds = 0.5;  // of a measurement
+constexpr double kNearForecast = 0.7;   // of the best forecast
+constexpr std::size_t kTried = 6;       // at most: each is compiled
+constexpr double kAsGood = 0.97;        // of the best measurement
 
 using Clock = std::chrono::steady_clock;
 
@@ -21,7 +21,8 @@ std::vector<int> worth_trying(std::vector<StreamForecast> forecast) {
                    [](const auto& a, const auto& b) { return a.per_second > b.per_second; });
   std::vector<int> out;
   for (const auto& f : forecast)
-    if (out.size() < kTried && f.per_second >= kNear * forecast.front().per_second) out.push_back(f.streams);
+    if (out.size() < kTried && f.per_second >= kNearForecast * forecast.front().per_second)
+      out.push_back(f.streams);
   std::sort(out.begin(), out.end());
   return out;
 }
@@ -42,7 +43,7 @@ double inferences_per_second(const Model& model, Options options, int streams,
   const auto begin = Clock::now();
   double seconds = 0;
   std::size_t done = 0;
-  while (seconds < kSeconds || done < 2 * requests.size()) {
+  while (seconds < kStreamSeconds || done < 2 * requests.size()) {
     auto& r = requests[done++ % requests.size()];
     r.wait();
     seconds = std::chrono::duration<double>(Clock::now() - begin).count();

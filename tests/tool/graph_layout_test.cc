@@ -12,7 +12,7 @@ namespace {
 struct Drawing {
   std::vector<LayoutNode> nodes;
   std::vector<LayoutEdge> edges;
-  Layout layout() const { return lay_out(nodes, edges); }
+  GraphLayout layout() const { return lay_out(nodes, edges); }
 };
 
 /// A chain of blocks like a network's, with branches and long skips.
@@ -29,7 +29,7 @@ Drawing random_network(unsigned seed, std::size_t count) {
   return d;
 }
 
-void expect_readable(const Drawing& d, const Layout& l) {
+void expect_readable(const Drawing& d, const GraphLayout& l) {
   ASSERT_EQ(l.nodes.size(), d.nodes.size());
   ASSERT_EQ(l.edges.size(), d.edges.size());
   for (std::size_t a = 0; a < d.nodes.size(); ++a) {
@@ -132,7 +132,7 @@ TEST(GraphLayout, RandomNetworksAreReadableAndAlwaysTheSame) {
   }
 }
 
-void expect_no_overlaps(const Drawing& d, const Layout& l) {
+void expect_no_overlaps(const Drawing& d, const GraphLayout& l) {
   for (std::size_t a = 0; a < d.nodes.size(); ++a)
     for (std::size_t b = 0; b < a; ++b) {
       const auto &p = l.nodes[a], &q = l.nodes[b];

@@ -56,7 +56,7 @@ Bags bags_of(LayerContext& c, std::size_t index_rank, std::size_t default_at, st
   return b;
 }
 
-ValueId scalar(LayerContext& c, std::int64_t value, const std::string& suffix) {
+ValueId scalar_of(LayerContext& c, std::int64_t value, const std::string& suffix) {
   return c.constant(Tensor::scalar(value), suffix);
 }
 
@@ -72,7 +72,7 @@ ValueId along_rows(LayerContext& c, ValueId value, std::size_t own, std::size_t 
 /// The rows of all indices, times their weights.
 ValueId weighted_rows(LayerContext& c, const Bags& b, std::size_t index_rank) {
   const Op gather = c.plain_op("Gather", {{"out_of_range", std::string("error")}});
-  const ValueId rows = c.add(gather, {b.table, b.indices, scalar(c, 0, "axis")}, "rows");
+  const ValueId rows = c.add(gather, {b.table, b.indices, scalar_of(c, 0, "axis")}, "rows");
   if (!b.weights.valid()) return rows;
   return c.add(c.plain_op("Multiply"), {rows, along_rows(c, b.weights, index_rank, b.rank, "weights")},
                "weighted");
@@ -120,11 +120,11 @@ void finish_bags(LayerContext& c, const Bags& b, ValueId ids, ValueId count, std
   ValueId result = kept(added(c, sizes, places, weighted_rows(c, b, 1), type, "sums"), "bags");
   if (b.fill || b.mean) {
     const ValueId ones =
-        c.add(c.plain_op("Broadcast"), {scalar(c, 1, "one"), sizes_of(c, ids, "ids_sizes")}, "ones");
+        c.add(c.plain_op("Broadcast"), {scalar_of(c, 1, "one"), sizes_of(c, ids, "ids_sizes")}, "ones");
     const ValueId found = kept(added(c, count, places, ones, ElementType::i64, "found"), "bag_sizes");
     const ValueId rows = along_rows(c, found, 1, b.rank, "found_in_rows");
     if (b.mean) {
-      const ValueId divisor = c.add(c.plain_op("Maximum"), {rows, scalar(c, 1, "least")}, "divisor");
+      const ValueId divisor = c.add(c.plain_op("Maximum"), {rows, scalar_of(c, 1, "least")}, "divisor");
       const ValueId like =
           c.add(c.plain_op("Convert", {{"destination_type", type}}), {divisor}, "divisor_like");
       result = c.add(c.plain_op("Divide"), {result, like}, "means");
@@ -133,7 +133,7 @@ void finish_bags(LayerContext& c, const Bags& b, ValueId ids, ValueId count, std
       const ValueId index =
           c.add(c.plain_op("Reshape"), {b.default_index, c.constant(Ints{1}, "one_index")}, "default_index");
       const Bags other{b.table, index, {}, {}, b.rank};
-      const ValueId empty = c.add(c.plain_op("Equal"), {rows, scalar(c, 0, "none")}, "empty");
+      const ValueId empty = c.add(c.plain_op("Equal"), {rows, scalar_of(c, 0, "none")}, "empty");
       result = c.add(c.plain_op("Select"), {empty, weighted_rows(c, other, 1), result}, "filled");
     }
   }
@@ -157,7 +157,7 @@ void offsets(LayerContext& c) {
       c.add(c.plain_op("Squeeze"), {sizes_of(c, b.indices, "indices_sizes"), c.constant(Ints{0}, "vector")},
             "index_count");
   const ValueId positions = c.add(c.plain_op("Range", {{"output_type", ElementType::i64}}),
-                                  {scalar(c, 0, "first"), count, scalar(c, 1, "step")}, "positions");
+                                  {scalar_of(c, 0, "first"), count, scalar_of(c, 1, "step")}, "positions");
   const ValueId ids = c.add(c.plain_op("Bucketize", {{"with_right_bound", false}}),
                             {positions, as_i64(c, c.in(2), "offsets")}, "ids");
   finish_bags(c, b, ids, sizes_of(c, c.in(2), "bag_count"), 1);

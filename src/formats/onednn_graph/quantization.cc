@@ -159,7 +159,7 @@ struct Groups {
   std::int64_t axis = 0, block_size = 0;
 };
 
-Groups groups_of(const Call& c) {
+Groups granularity_groups(const Call& c) {
   const auto x = c.in(0);
   const auto granularity = granularity_of(c);
   if (granularity == Granularity::per_tensor) return {};
@@ -190,7 +190,7 @@ ValueId parameter(const Call& c, std::size_t i, const Groups& g) {
 }
 
 Values convert_dynamic_quantize(const Call& c) {
-  const auto g = groups_of(c);
+  const auto g = granularity_groups(c);
   const auto type = integers(c, c.out().element, "output");
   Quantize op;
   op.axis = g.axis;
@@ -206,7 +206,7 @@ Values convert_dynamic_quantize(const Call& c) {
 }
 
 Values convert_dynamic_dequantize(const Call& c) {
-  const auto g = groups_of(c);
+  const auto g = granularity_groups(c);
   const auto type = integers(c, c.known_element(c.in(0)), "input");
   Dequantize op;
   op.axis = g.axis;

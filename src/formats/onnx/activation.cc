@@ -14,7 +14,7 @@ namespace lamina::onnx {
 namespace {
 
 template <class O>
-Values unary(Call& c) {
+Values unary_activation(Call& c) {
   return {c.add(O{}, {c.in(0)})};
 }
 
@@ -129,13 +129,13 @@ Values convert_swiglu(Call& c) {
 }  // namespace
 
 void register_activation(ConverterTable& t) {
-  t.add("HardSwish", unary<HSwish>);
-  t.add("Mish", unary<Mish>);
-  t.add("Relu", unary<Relu>);
-  t.add("Sigmoid", unary<Sigmoid>);
-  t.add("Softplus", unary<SoftPlus>);
-  t.add("Softsign", unary<SoftSign>);
-  t.add("Tanh", unary<Tanh>);
+  t.add("HardSwish", unary_activation<HSwish>);
+  t.add("Mish", unary_activation<Mish>);
+  t.add("Relu", unary_activation<Relu>);
+  t.add("Sigmoid", unary_activation<Sigmoid>);
+  t.add("Softplus", unary_activation<SoftPlus>);
+  t.add("Softsign", unary_activation<SoftSign>);
+  t.add("Tanh", unary_activation<Tanh>);
   t.add("Celu", convert_celu);
   t.add("Clip", convert_clip);
   t.add("Elu", convert_elu);

@@ -22,14 +22,14 @@ constexpr auto kHidden = -std::numeric_limits<double>::infinity();  ///< added w
 enum class Scores : std::uint8_t { products, capped, masked, weights };
 
 /// One Attention on its way.
-struct Attended : QueryKeyValue {
+struct AttentionInputs : QueryKeyValue {
   ValueId offset;   ///< of the first query among the keys, scalar or [N, 1, 1, 1]; absent: 0
   ValueId lengths;  ///< keys that take part, [N, 1, 1, 1]; absent: all
   bool causal = false, joined = false;
   std::int64_t left = -1, right = -1;  ///< keys that a query sees on each side of it; -1: all
 };
 
-std::int64_t read_window(const Call& c, std::string_view name) {
+std::int64_t read_window_size(const Call& c, std::string_view name) {
   const auto size = c.i(name, -1);
   if (size < -1) c.fail("{} is {}, wanted -1 or more", name, size);
   return std::min(size, std::int64_t{1} << 40);
@@ -55,9 +55,9 @@ ValueId read_lengths(Call& c) {
   return c.unsqueeze(c.convert(c.in(6), ElementType::i64), {1, 2, 3});
 }
 
-Attended read_operands(Call& c) {
+AttentionInputs read_operands(Call& c) {
   check_inputs(c);
-  Attended a;
+  AttentionInputs a;
   a.q = c.in(0), a.k = c.in(1), a.v = c.in(2);
   a.joined = c.known_rank(a.q) == 3;
   if (a.joined) {
@@ -76,13 +76,13 @@ Attended read_operands(Call& c) {
     a.offset = subtract(c, a.lengths, size_of(c, a.q, 2));
   }
   a.causal = c.flag("is_causal");
-  a.left = read_window(c, "left_window_size");
-  a.right = a.causal ? -1 : read_window(c, "right_window_size");
+  a.left = read_window_size(c, "left_window_size");
+  a.right = a.causal ? -1 : read_window_size(c, "right_window_size");
   return a;
 }
 
 /// Booleans that broadcast to [N, heads, L, S]: which keys a query sees by their positions. Absent: all.
-ValueId seen_by_position(Call& c, const Attended& a) {
+ValueId seen_by_position(Call& c, const AttentionInputs& a) {
   ValueId seen;
   const auto narrow = [&](ValueId more) { seen = seen.valid() ? c.add(LogicalAnd{}, {seen, more}) : more; };
   const auto keys = counted(c, size_of(c, a.k, 2));
@@ -97,7 +97,7 @@ ValueId seen_by_position(Call& c, const Attended& a) {
 }
 
 /// A mask for fewer keys than there are hides the others.
-ValueId padded_mask(Call& c, ValueId mask, const Attended& a) {
+ValueId padded_mask(Call& c, ValueId mask, const AttentionInputs& a) {
   const auto rank = static_cast<std::int64_t>(c.known_rank(mask));
   if (rank == 0) return mask;
   const auto columns = c.type(mask).shape[static_cast<std::size_t>(rank - 1)], keys = c.type(a.k).shape[2];
@@ -115,7 +115,7 @@ ValueId padded_mask(Call& c, ValueId mask, const Attended& a) {
 
 /// What the mask and the positions say together, booleans or numbers to add; absent: each query sees all
 /// keys.
-ValueId read_mask(Call& c, const Attended& a, ValueId seen) {
+ValueId read_mask(Call& c, const AttentionInputs& a, ValueId seen) {
   if (!c.has(3)) return seen;
   auto mask = c.in(3);
   if (c.known_rank(mask) > 4) c.fail("the mask has rank {}, wanted 4 at most", c.known_rank(mask));
@@ -182,13 +182,13 @@ Scores read_output_mode(const Call& c) {
 }
 
 /// What takes part, by groups of heads. `may_be_empty`: there may be queries that see no key.
-struct Grouped : QueryKeyValue {
+struct GroupedInputs : QueryKeyValue {
   ValueId mask, scale;
   bool may_be_empty = false;
 };
 
 /// Step by step; `shown` becomes the result that the fourth output asks for.
-ValueId attend_in_steps(Call& c, const Grouped& g, ValueId& shown) {
+ValueId attend_in_steps(Call& c, const GroupedInputs& g, ValueId& shown) {
   const auto mode = read_output_mode(c);
   auto scores = c.add(MatMul{false, true}, {multiply(c, g.q, g.scale), g.k});
   if (mode == Scores::products) shown = scores;
@@ -214,7 +214,7 @@ Values convert_attention(Call& c) {
   const HeadGroups groups(c, {a.q, a.k, c.convert(a.v, type)});
   const bool direct = is_one_operator(c, type);
   const bool by_flag = direct && a.causal && a.left < 0 && !a.offset.valid() && !c.has(3);
-  Grouped g{groups.grouped(), {}, scale_of(c, a.q), false};
+  GroupedInputs g{groups.grouped(), {}, scale_of(c, a.q), false};
   if (!by_flag) g.mask = read_mask(c, a, seen_by_position(c, a));
   if (g.mask.valid()) g.mask = groups.grouped_mask(g.mask);
   // By its place alone a query sees the first key at least, unless a window or a length cuts it off.

@@ -26,7 +26,7 @@ ValueId modified(Call& c, std::string_view name, ValueId v) {
   return y;
 }
 
-ValueId scale_of(Call& c, ValueId q) {
+ValueId flex_scale(Call& c, ValueId q) {
   if (c.has_attribute("scale")) return c.number_like(c.f("scale", 1), q);
   const auto size = c.type(q).shape[3];
   if (!size.known()) c.unsupported("an unknown size of heads");
@@ -42,7 +42,7 @@ Values convert_flex_attention(Call& c) {
   if (!is_float(precision)) c.fail("softmax_precision is {}, wanted floats", name_of(precision));
   const HeadGroups groups(c, {c.in(0), c.in(1), c.in(2)});
   const auto one = groups.grouped();
-  const auto scale = scale_of(c, c.in(0));
+  const auto scale = flex_scale(c, c.in(0));
   if (!c.has_attribute("score_mod") && !c.has_attribute("prob_mod") &&
       (precision == ElementType::f32 || precision == type)) {
     const auto y = c.add(ScaledDotProductAttention{}, {one.q, one.k, one.v, ValueId{}, scale});

@@ -14,7 +14,7 @@ struct Sizes {
   bool gated = false, delta = false;
 };
 
-Sizes read_sizes(const Call& c) {
+Sizes read_head_sizes(const Call& c) {
   Sizes s;
   s.heads = read_heads(c, "q_num_heads");
   s.groups = read_heads(c, "kv_num_heads");
@@ -75,7 +75,7 @@ ValueId first_state(Call& c, const Sizes& s, ValueId v, ElementType type) {
 
 /// Query, key, value, past state, decay, beta. Halves are computed in f32.
 Values convert_linear_attention(Call& c) {
-  const auto s = read_sizes(c);
+  const auto s = read_head_sizes(c);
   const auto given = c.known_element(c.in(0));
   const auto type = given == ElementType::f64 ? given : ElementType::f32;
   const auto scale = c.f("scale", 0) != 0 ? c.f("scale", 0) : 1 / std::sqrt(static_cast<double>(s.key));

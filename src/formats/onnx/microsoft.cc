@@ -64,7 +64,7 @@ Values convert_fused_gemm(Call& c) {
   return {activated(c, y, std::move(parameters))};
 }
 
-Values convert_gelu(Call& c) { return {c.add(Gelu{}, {c.in(0)})}; }
+Values convert_microsoft_gelu(Call& c) { return {c.add(Gelu{}, {c.in(0)})}; }
 
 Values convert_bias_gelu(Call& c) {
   check_vector(c, c.in(1), "the bias", c.in(0));
@@ -102,7 +102,7 @@ void register_microsoft(ConverterTable& t) {
   t.add(kMicrosoft, "FusedConv", convert_fused_conv);
   t.add(kMicrosoft, "FusedGemm", convert_fused_gemm);
   t.add(kMicrosoft, "FusedMatMul", convert_fused_matmul);
-  t.add(kMicrosoft, "Gelu", convert_gelu);
+  t.add(kMicrosoft, "Gelu", convert_microsoft_gelu);
   t.add(kMicrosoft, "QuickGelu", convert_quick_gelu);
   register_microsoft_attention(t);
   register_microsoft_gather(t);

@@ -53,7 +53,7 @@ State read_past(Call& c, ValueId past) {
 }
 
 /// Input, weights, bias, mask, past, bias of the scores. Each projection has its own part of the weights.
-Values convert_attention(Call& c) {
+Values convert_microsoft_attention(Call& c) {
   if (c.flag("do_rotary")) c.unsupported("do_rotary is not supported");
   if (c.flag("past_present_share_buffer") || c.has(6))
     c.unsupported("past and present in one buffer are not supported");
@@ -164,7 +164,7 @@ Values convert_multi_head_attention(Call& c) {
 }  // namespace
 
 void register_microsoft_attention(ConverterTable& t) {
-  t.add(kMicrosoft, "Attention", convert_attention);
+  t.add(kMicrosoft, "Attention", convert_microsoft_attention);
   t.add(kMicrosoft, "MultiHeadAttention", convert_multi_head_attention);
 }
 

@@ -71,7 +71,7 @@ ValueId positions_of(Call& c, ValueId given, ValueId length) {
 }
 
 /// Input, positions, cosines, sines.
-Values convert_rotary_embedding(Call& c) {
+Values convert_microsoft_rotary_embedding(Call& c) {
   if (c.flag("is_packed_batching")) c.unsupported("is_packed_batching is not supported");
   if (const auto scale = c.f("scale", 1); scale != 1) c.unsupported("a scale of {} is not supported", scale);
   const auto x = c.in(0);
@@ -214,7 +214,7 @@ ValueId softmax_with_sink(Call& c, const Grouped& g, ValueId scores) {
 }
 
 /// q [N, groups, heads of a group, L, size], k and v [N, groups, 1, T, size].
-ValueId attend(Call& c, const Grouped& g, ValueId q, ValueId k, ValueId v) {
+ValueId attend_grouped(Call& c, const Grouped& g, ValueId q, ValueId k, ValueId v) {
   const auto window = c.i("local_window_size", -1);
   const bool causal = read_flag(c, "causal", true), has_sink = c.has(11) || c.i("smooth_softmax", -1) > 0;
   if (window == 0 || window < -1) c.fail("local_window_size is {}, wanted -1, or 1 or more", window);
@@ -258,7 +258,7 @@ Values convert_group_query_attention(Call& c) {
   };
   const auto q = c.add(Reshape{true}, {c.transpose(g.q, order),
                                        c.ints_constant({0, g.groups, g.heads / g.groups, -1, g.size})});
-  const auto y = attend(c, g, q, grouped(k), grouped(v));
+  const auto y = attend_grouped(c, g, q, grouped(k), grouped(v));
   out[0] = join_heads(c, c.add(Reshape{true}, {y, c.ints_constant({0, g.heads, -1, g.size})}));
   return out;
 }
@@ -267,7 +267,7 @@ Values convert_group_query_attention(Call& c) {
 
 void register_microsoft_generation(ConverterTable& t) {
   t.add(kMicrosoft, "GroupQueryAttention", convert_group_query_attention);
-  t.add(kMicrosoft, "RotaryEmbedding", convert_rotary_embedding);
+  t.add(kMicrosoft, "RotaryEmbedding", convert_microsoft_rotary_embedding);
 }
 
 }  // namespace lamina::onnx

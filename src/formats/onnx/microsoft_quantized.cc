@@ -29,7 +29,7 @@ ValueId requantized(Call& c, ValueId y, std::size_t first) {
 }
 
 template <class O>
-Values binary(Call& c) {
+Values quantized_binary(Call& c) {
   return {requantized(c, c.add(O{}, {dequantized(c, 0), dequantized(c, 3)}), 6)};
 }
 
@@ -153,12 +153,12 @@ void register_microsoft_quantized(ConverterTable& t) {
   t.add(kMicrosoft, "MatMulIntegerToFloat", convert_matmul_integer_to_float);
   t.add(kMicrosoft, "NhwcMaxPool", convert_nhwc_max_pool);
   t.add(kMicrosoft, "QGemm", convert_qgemm);
-  t.add(kMicrosoft, "QLinearAdd", binary<Add>);
+  t.add(kMicrosoft, "QLinearAdd", quantized_binary<Add>);
   t.add(kMicrosoft, "QLinearAveragePool", convert_qlinear_average_pool);
   t.add(kMicrosoft, "QLinearConcat", convert_qlinear_concat);
   t.add(kMicrosoft, "QLinearGlobalAveragePool", convert_qlinear_global_average_pool);
   t.add(kMicrosoft, "QLinearLeakyRelu", convert_qlinear_leaky_relu);
-  t.add(kMicrosoft, "QLinearMul", binary<Multiply>);
+  t.add(kMicrosoft, "QLinearMul", quantized_binary<Multiply>);
   t.add(kMicrosoft, "QLinearSigmoid", convert_qlinear_sigmoid);
   t.add(kMicrosoft, "QLinearSoftmax", convert_qlinear_softmax);
   register_dynamic_quantize_lstm(t);

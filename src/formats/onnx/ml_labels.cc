@@ -56,13 +56,13 @@ Tensor picked(const Tensor& from, const std::vector<std::size_t>& order) {
 }
 
 /// Keys in ascending order, each once, with their values; of equal ones the first counts.
-struct Table {
+struct LabelTable {
   Tensor keys, values;
   std::optional<Tensor> of_nan;
 };
 
-Table sorted_table(const Tensor& keys, const Tensor& values) {
-  Table out;
+LabelTable sorted_table(const Tensor& keys, const Tensor& values) {
+  LabelTable out;
   with_number_type(keys.element_type(), [&]<class T>() {
     const auto k = to_numbers<T>(keys);
     std::vector<std::size_t> order(k.size()), once;

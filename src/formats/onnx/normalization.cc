@@ -12,7 +12,7 @@ namespace lamina::onnx {
 namespace {
 
 template <class R>
-ValueId reduce(Call& c, ValueId x, ValueId axes, bool keep) {
+ValueId reduce_over(Call& c, ValueId x, ValueId axes, bool keep) {
   R op;
   op.keep_dims = keep;
   return c.add(op, {x, axes});
@@ -33,9 +33,9 @@ Values train_batch_normalization(Call& c, const Values& in, double epsilon) {
   for (std::size_t a = 0; a < c.known_rank(x); ++a)
     if (a != 1) axes.push_back(static_cast<std::int64_t>(a));
   const auto over = c.ints_constant(axes);
-  const auto mean = reduce<ReduceMean>(c, x, over, false);
+  const auto mean = reduce_over<ReduceMean>(c, x, over, false);
   const auto centred = subtract(c, x, by_channel(c, mean, x));
-  const auto variance = reduce<ReduceMean>(c, multiply(c, centred, centred), over, false);
+  const auto variance = reduce_over<ReduceMean>(c, multiply(c, centred, centred), over, false);
   const auto rest = subtract(c, c.number_like(1, in[3]), momentum);
   const auto running = [&](ValueId old, ValueId now) {
     return add(c, multiply(c, old, momentum), multiply(c, c.convert(now, c.known_element(old)), rest));
@@ -69,9 +69,9 @@ void add_statistics(Call& c, ValueId x, std::int64_t axis, double epsilon, Value
   const auto rank = c.known_rank(x);
   const auto wide = c.convert(x, c.i("stash_type", 1) == 1 ? ElementType::f32 : c.known_element(x));
   const auto axes = c.axes_from(x, static_cast<std::int64_t>(c.axis(axis, rank)));
-  const auto mean = reduce<ReduceMean>(c, wide, axes, true);
+  const auto mean = reduce_over<ReduceMean>(c, wide, axes, true);
   const auto centred = subtract(c, wide, mean);
-  const auto variance = reduce<ReduceMean>(c, multiply(c, centred, centred), axes, true);
+  const auto variance = reduce_over<ReduceMean>(c, multiply(c, centred, centred), axes, true);
   const auto deviation = c.add(Sqrt{}, {add(c, variance, c.number_like(epsilon, variance))});
   out.push_back(mean);
   out.push_back(divide(c, c.number_like(1, deviation), deviation));
@@ -120,7 +120,8 @@ Values convert_lp_normalization(Call& c) {
   const auto x = c.in(0), axes = c.ints_constant({c.i("axis", -1)});
   const auto p = c.i("p", 2);
   if (p != 1 && p != 2) c.fail("p is {}, wanted 1 or 2", p);
-  const auto norm = p == 1 ? reduce<ReduceL1>(c, x, axes, true) : reduce<ReduceL2>(c, x, axes, true);
+  const auto norm =
+      p == 1 ? reduce_over<ReduceL1>(c, x, axes, true) : reduce_over<ReduceL2>(c, x, axes, true);
   const auto nothing = c.add(Equal{}, {norm, c.number_like(0, norm)});
   return {divide(c, x, c.add(Select{}, {nothing, c.number_like(1, norm), norm}))};
 }

@@ -111,7 +111,7 @@ Values convert_inverse_real_transform(Call& c) {
 Values convert_from_parts(Call& c) { return {make_complex(c, c.in(0), c.in(1))}; }
 Values convert_real(Call& c) { return {parts_of(c, c.in(0)).real}; }
 Values convert_imaginary(Call& c) { return {parts_of(c, c.in(0)).imaginary}; }
-Values convert_size(Call& c) { return {c.add(Sqrt{}, {squares(c, parts_of(c, c.in(0)))})}; }
+Values convert_complex_abs(Call& c) { return {c.add(Sqrt{}, {squares(c, parts_of(c, c.in(0)))})}; }
 
 Values convert_conjugate(Call& c) {
   const auto p = parts_of(c, c.in(0));
@@ -157,7 +157,7 @@ void erase_unread_complex(Graph& graph) {
 
 void register_complex(ConverterTable& t) {
   t.add("Complex", convert_from_parts);
-  t.add("ComplexAbs", convert_size);
+  t.add("ComplexAbs", convert_complex_abs);
   t.add("Conj", convert_conjugate);
   t.add("FFT", convert_transform<DFT, 1>);
   t.add("FFT2D", convert_transform<DFT, 2>);

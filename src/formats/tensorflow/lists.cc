@@ -215,9 +215,9 @@ Values convert_get_item(Call& c) {
   return {c.add(Gather{}, {written(c, c.in(0)), c.in(1), c.int_constant(0)})};
 }
 Values convert_length(Call& c) { return {length_of(c, c.in(0))}; }
-Values convert_gather(Call& c) { return {items_at(c, c.in(0), c.in(1))}; }
-Values convert_concat(Call& c) { return joined(c, c.in(0)); }
-Values convert_split(Call& c) { return {cut(c, c.in(0), c.in(2))}; }
+Values convert_list_gather(Call& c) { return {items_at(c, c.in(0), c.in(1))}; }
+Values convert_list_concat(Call& c) { return joined(c, c.in(0)); }
+Values convert_list_split(Call& c) { return {cut(c, c.in(0), c.in(2))}; }
 Values convert_scatter_into(Call& c) { return {with_items(c, c.in(0), c.in(2), c.in(1))}; }
 
 Values convert_push_back(Call& c) {
@@ -290,10 +290,10 @@ void register_lists(ConverterTable& t) {
     t.add("TensorArraySplit" + version, convert_array_split);
     t.add("TensorArrayWrite" + version, convert_array_write);
   }
-  t.add("TensorListConcat", convert_concat);
-  t.add("TensorListConcatV2", convert_concat);
+  t.add("TensorListConcat", convert_list_concat);
+  t.add("TensorListConcatV2", convert_list_concat);
   t.add("TensorListFromTensor", convert_from_tensor);
-  t.add("TensorListGather", convert_gather);
+  t.add("TensorListGather", convert_list_gather);
   t.add("TensorListGetItem", convert_get_item);
   t.add("TensorListLength", convert_length);
   t.add("TensorListPopBack", convert_pop_back);
@@ -301,7 +301,7 @@ void register_lists(ConverterTable& t) {
   t.add("TensorListReserve", convert_reserve);
   t.add("TensorListScatterIntoExistingList", convert_scatter_into);
   t.add("TensorListSetItem", convert_set_item);
-  t.add("TensorListSplit", convert_split);
+  t.add("TensorListSplit", convert_list_split);
   t.add("TensorListStack", convert_stack);
 }
 

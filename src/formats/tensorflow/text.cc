@@ -59,8 +59,8 @@ constexpr FieldOf kListFields[]{{"s", 2},
                                 {"shape", 7, Wire::message, &kShape},
                                 {"tensor", 8, Wire::message, &kTensor},
                                 {"func", 9, Wire::message, &kFunctionName}};
-constexpr Message kList{kListFields};
-constexpr FieldOf kAttrValueFields[]{{"list", 1, Wire::message, &kList},
+constexpr Message kListMessage{kListFields};
+constexpr FieldOf kAttrValueFields[]{{"list", 1, Wire::message, &kListMessage},
                                      {"s", 2},
                                      {"i", 3, Wire::integer},
                                      {"f", 4, Wire::real32},

@@ -9,7 +9,7 @@ namespace {
 /// Largest stride: oneDNN's transposed convolutions walk along it while they are described.
 constexpr std::int64_t kLargestStride = 1 << 20;
 
-struct Problem {
+struct TransposedProblem {
   Dims x, w, y;  ///< the weights as [I, O/g, ...]
   std::int64_t groups;
   Geometry g;
@@ -33,7 +33,7 @@ WeightChannels transposed_channels(const Dims& w, std::int64_t groups) {
   return {w[1], taps, groups, w[0] / groups * w[1] * taps};
 }
 
-Verdict describe(const NodeView& v, Problem& p) {
+Verdict describe(const NodeView& v, TransposedProblem& p) {
   const auto &x = p.x, &w = p.w, &y = p.y;
   const std::vector<Dim> spatial(x.begin() + 2, x.end());
   std::vector<Dim> wanted;  // spatial sizes that input 3 asks for
@@ -55,7 +55,7 @@ Verdict describe(const NodeView& v, Problem& p) {
   return Verdict::yes();
 }
 
-Verdict describe(const NodeView& v, const Problem& p, Integers& integers) {
+Verdict describe(const NodeView& v, const TransposedProblem& p, Integers& integers) {
   if (!is_byte(p.type)) return Verdict::yes();
   if (auto verdict =
           Integers::describe(v, v.constant(1), transposed_channels(p.w, p.groups), false, integers);
@@ -67,7 +67,7 @@ Verdict describe(const NodeView& v, const Problem& p, Integers& integers) {
 }
 
 /// [g, O/g, I/g, ...]: the same memory seen with O and I swapped.
-Desc swapped_weights(const Problem& p) {
+Desc swapped_weights(const TransposedProblem& p) {
   const auto& w = p.w;
   const auto strides = strides_of(w, Layout::plain);
   Dims dims, steps;
@@ -85,7 +85,7 @@ Desc swapped_weights(const Problem& p) {
 /// What a transposed convolution is asked for in one layout.
 struct Attempt {
   const NodeView& v;
-  const Problem& p;
+  const TransposedProblem& p;
   const Integers& integers;
   Desc weights;
   Layout layout;
@@ -158,7 +158,7 @@ void offer_apart(const Attempt& a, const PostOps& post, Answers& answers) {
 }
 
 /// Bias and stages may come behind sums of f32.
-bool is_apart(const Problem& p, const PostOps& post) {
+bool is_apart(const TransposedProblem& p, const PostOps& post) {
   return !is_byte(p.type) && post.result == ElementType::f32;
 }
 
@@ -172,7 +172,7 @@ bool is_own(const dnnl::deconvolution_forward::primitive_desc& pd) {
 void offer_deconvolution(const NodeView& v, Answers& answers) {
   if (const auto verdict = takes(v); !verdict) return answers.refuse("onednn", "{}", verdict.reason());
   const auto groups = v.op<ConvolutionBackpropData>()->groups;
-  Problem p{v.dims(0), v.dims(1), v.out_dims(), groups, {}, multiplied(v)};
+  TransposedProblem p{v.dims(0), v.dims(1), v.out_dims(), groups, {}, multiplied(v)};
   if (const auto verdict = describe(v, p); !verdict) return answers.refuse("onednn", "{}", verdict.reason());
   Integers integers;
   if (const auto verdict = describe(v, p, integers); !verdict)

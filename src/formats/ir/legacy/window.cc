@@ -126,7 +126,7 @@ void settle_same(Lowering& c, Geometry& g) {
   g = derived;
 }
 
-std::int64_t channels(Lowering& c) {
+std::int64_t known_channels(Lowering& c) {
   c.require(c.shape(0)[1].known(), "input 0 has the shape {}, wanted known channels", to_string(c.shape(0)));
   return c.shape(0)[1].size();
 }
@@ -155,7 +155,7 @@ struct Channels {
 };
 
 Channels grouped(Lowering& c) {
-  Channels n{channels(c), c.integer("output"), c.integer("group", 1)};
+  Channels n{known_channels(c), c.integer("output"), c.integer("group", 1)};
   c.require(n.groups >= 1 && n.in % n.groups == 0, "{} groups of {} input channels", n.groups, n.in);
   c.require(n.out >= 1 && n.out <= 1 << 30 && n.out % n.groups == 0, "{} groups of {} output channels",
             n.groups, n.out);
