@@ -48,8 +48,11 @@ add_link_options(-Wl,--as-needed)
 find_program(LAMINA_CCACHE ccache)
 if(LAMINA_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
   # The sloppiness is what ccache needs for precompiled headers.
-  set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env
-      CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime ${LAMINA_CCACHE})
+  set(ccache CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime ${LAMINA_CCACHE})
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env ${ccache})
+  # For targets that precompile headers of the project: g++ knows a header of a precompiled one by its text, comments
+  # included, so the text must decide whether a kept result fits, not what the preprocessor makes of it.
+  set(LAMINA_LAUNCHER_BY_TEXT ${CMAKE_COMMAND} -E env CCACHE_DEPEND=1 ${ccache})
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
     add_compile_options(-fpch-preprocess)
   endif()

@@ -1,4 +1,5 @@
 #include "tests/kernels/onednn_integer_nodes.h"
+#include "base/element_types.h"
 
 #include <algorithm>
 #include <cmath>
@@ -117,8 +118,6 @@ Tensor weights_of(const Tensor& like, std::uint64_t seed) {
     for (auto& w : out.data<std::uint8_t>()) w = std::min<std::uint8_t>(w, 254);
   return out;
 }
-
-bool is_byte(ElementType type) { return type == ElementType::u8 || type == ElementType::i8; }
 
 std::int64_t channels_of(const Host& h) {
   const auto shape = parse(fmt::format("graph (x: f32[{}]) -> (x) {{\n}}\n", h.y));

@@ -169,7 +169,7 @@ Values convert_split_by_lengths(Call& c, std::int64_t axis) {
   return listed_parts(c, axis, c.ints_constant(*known), std::ssize(*known));
 }
 
-Values convert_split(Call& c) {
+Values convert_split_to_sequence(Call& c) {
   const auto x = c.in(0);
   const auto axis = static_cast<std::int64_t>(c.axis(c.i("axis", 0), c.known_rank(x)));
   const auto rank = c.has(1) ? c.known_rank(c.in(1)) : 0;
@@ -310,7 +310,7 @@ void register_sequence(ConverterTable& t) {
   t.add("SequenceInsert", convert_insert);
   t.add("SequenceLength", convert_length);
   t.add("SequenceMap", convert_map);
-  t.add("SplitToSequence", convert_split);
+  t.add("SplitToSequence", convert_split_to_sequence);
 }
 
 }  // namespace lamina::onnx
