@@ -1,10 +1,10 @@
 #include "tests/kernels/onednn_integer_nodes.h"
-#include "base/element_types.h"
 
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
 
+#include "base/element_types.h"
 #include "tests/support/run_graph.h"
 
 namespace lamina::testing {
