@@ -290,7 +290,8 @@ TEST(Elementwise, refusals_are_sentences) {
       if (r.kernel == "native") found += r.reason;
     return found;
   };
-  EXPECT_EQ(refusal("graph (x: u4[8]) -> (y) {\n y = Convert(x) destination_type=f32\n}\n"), "u4 is packed");
+  EXPECT_EQ(refusal("graph (x: u4[8]) -> (y) {\n y = Convert(x) destination_type=f32\n}\n"),
+            "no loops for u4");
   EXPECT_EQ(
       refusal("graph (x: f32[2,4], s: f32[2,2]) -> (y) {\n y = Quantize(x, s) axis=1 block_size=2\n}\n"),
       "blocked scales");

@@ -217,4 +217,5 @@ def strided_slices() -> Iterator[Case]:
     yield cut("new axis wins", x, [1, 1], [2, 2], [1, 1], new_axis_mask=1, shrink_axis_mask=1)
     yield cut("of a vector", i(5), [2], [3], [1], shrink_axis_mask=1)
     yield cut("beyond", x, [-9, 3], [9, 99], [1, 1])
-    yield cut("backwards from before", x, [-9], [0], [-1], end_mask=1)
+    # OpenVINO gives the first row; NumPy and TensorFlow nothing.
+    yield cut("backwards from before", x, [-9], [0], [-1], end_mask=1, openvino=False)

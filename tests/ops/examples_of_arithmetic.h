@@ -78,6 +78,13 @@ inline constexpr std::string_view kExamplesOfArithmetic[] = {
   y = Dequantize(x, s) axis=1 block_size=2
 })",
     R"(graph (x: f32[2,4,3]) -> (y) {
+  c = ConvertSmallFloat(x) destination_type=f8e5m2 saturate=false
+  y = Convert(c) destination_type=f32
+})",
+    R"(graph (x: f32[2,4,3]) -> (y) {
+  y = BitCast(x) destination_type=i32
+})",
+    R"(graph (x: f32[2,4,3]) -> (y) {
   l = const f32[4,1] fill(-1)
   h = const f32[4,1] fill(1)
   y = FakeQuantize(x, l, h, l, h) levels=16

@@ -23,6 +23,9 @@ ValueId modified(Call& c, std::string_view name, ValueId v) {
   const auto y = c.importer().inline_body(c.scope(), *body, {v})[0];
   if (c.element(y) != c.element(v) && c.element(y) != ElementType::undefined)
     c.fail("{} makes {} of {}", name, name_of(c.element(y)), name_of(c.element(v)));
+  // What it makes has the shape of the scores, which those who read it need to know.
+  if (!c.rank(y)) return c.reshape(y, c.shape_of(v));
+  if (c.rank(y) != c.rank(v)) c.fail("{} makes rank {}, wanted {}", name, *c.rank(y), c.known_rank(v));
   return y;
 }
 
