@@ -272,6 +272,32 @@ class Finder {
     }
   }
 
+  /// The value or the nearest one in front of it, back along first inputs as far as the next layer, that
+  /// `known` says is known.
+  template <class Known>
+  static ValueId nearest_known(const Graph& g, ValueId v, const Known& known) {
+    constexpr int kMostBetween = 16;
+    for (int i = 0; i < kMostBetween && v.valid(); ++i) {
+      if (known(v)) return v;
+      const auto maker = g.producer(v);
+      if (!maker.valid() || g.node(maker).inputs.empty() ||
+          g.node(maker).op.has(Trait::products | Trait::weights))
+        return {};
+      v = g.node(maker).inputs[0];
+    }
+    return {};
+  }
+
+  /// Both read values that are counterparts, or what follows such values.
+  bool reads_same(const Node& ours, const Node& theirs) const {
+    const auto v = nearest_known(f_, ours.inputs[0], [&](ValueId x) { return out_.of.contains(x); });
+    const auto w =
+        nearest_known(q_, theirs.inputs[0], [&](ValueId x) { return out_.quantised.contains(x); });
+    if (!v.valid() || !w.valid()) return false;
+    const auto& c = out_.of.at(v);
+    return c.computed == w || std::find(c.rounded.begin(), c.rounded.end(), w) != c.rounded.end();
+  }
+
   std::vector<NodeId>::iterator most_alike(NodeId id, std::vector<NodeId>& among) const {
     constexpr double kAlike = 0.7;
     const Node& n = f_.node(id);
@@ -289,7 +315,13 @@ class Finder {
       if (!own || !numbers) continue;
       const auto& sizes = type.shape.sizes();
       const double alike = likeness(*own, *numbers, sizes.empty() ? 1 : static_cast<std::size_t>(sizes[0]));
-      if (alike > most) best = it, most = alike;
+      // Layers that share their weights differ in what they read.
+      constexpr double kSame = 1e-3;
+      const bool tells_apart = best != among.end() && !reads_same(n, q_.node(*best)) && reads_same(n, other);
+      if (alike > most + kSame || (alike > most - kSame && tells_apart) || best == among.end()) {
+        if (alike <= kAlike) continue;
+        best = it, most = std::max(most, alike);
+      }
     }
     return best;
   }

@@ -120,7 +120,10 @@ Values held_values(const Graph& graph, ValueId v) {
 }
 
 ValueId bring_in(Graph& body, const Graph& around, ValueId v, std::string_view name) {
-  if (!is_sequence(around, v)) return body.add_input(std::string(name), around.type(v));
+  if (!is_sequence(around, v)) {
+    if (const auto* data = around.constant(v)) return body.add_constant(*data);
+    return body.add_input(std::string(name), around.type(v));
+  }
   auto s = sequence_of(around, v);
   for (auto& held : s.values) {
     const auto* data = around.constant(held);

@@ -16,12 +16,21 @@ namespace {
 
 Values convert_reshape(Call& c) { return {c.add(Reshape{!c.flag("allowzero")}, {c.in(0), c.in(1)})}; }
 
+/// How many elements are before and behind `axis`. A -1 does not say how many are behind it where a size
+/// is 0.
+ValueId flat_sizes(Call& c, ValueId x, std::int64_t axis) {
+  ReduceProd product;
+  product.keep_dims = true;
+  const auto behind = c.slice(c.shape_of(x), 0, axis, std::numeric_limits<std::int64_t>::max());
+  return c.concat({front_size(c, x, axis), c.add(product, {behind, c.ints_constant({0})})}, 0);
+}
+
 /// Two axes: those before `axis`, and the others.
 Values convert_flatten(Call& c) {
   const auto x = c.in(0);
   auto axis = c.i("axis", 1);
   if (!c.rank(x) && axis < 0)
-    return {c.reshape(x, c.concat({front_size(c, x, axis), c.ints_constant({-1})}, 0))};
+    return {c.reshape(x, flat_sizes(c, x, axis))};
   if (axis < 0) axis += static_cast<std::int64_t>(c.known_rank(x));
   if (const auto rank = c.rank(x); axis < 0 || (rank && axis > static_cast<std::int64_t>(*rank)))
     c.fail("axis is {}, the input has rank {}", c.i("axis", 1), rank ? *rank : 0);
@@ -35,7 +44,7 @@ Values convert_flatten(Call& c) {
   }
   if (axis == 0) return {c.reshape(x, c.ints_constant({1, -1}))};
   if (axis == 1) return {c.add(Reshape{true}, {x, c.ints_constant({0, -1})})};
-  return {c.reshape(x, c.concat({front_size(c, x, axis), c.ints_constant({-1})}, 0))};
+  return {c.reshape(x, flat_sizes(c, x, axis))};
 }
 
 /// Axes are an attribute before opset 13, an input since.
