@@ -17,8 +17,8 @@ class TokenSignal final : public StopSignal {
   std::stop_token token_;
 };
 
-/// By who asked for the work, and when it takes too long. `what` is how errors call it; like the signal it
-/// must outlive the rules.
+/// The rules that stop reading or compiling: by the signal, and after LIMIT_COMPILE_SECONDS. `what` is the
+/// name of the work in errors; it and the signal must outlive the rules.
 inline StopRules preparing_rules(std::string_view what, const StopSignal& stop, const ModelLimits& limits) {
   return {.signal = &stop,
           .what = what,

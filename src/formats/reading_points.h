@@ -9,8 +9,8 @@ namespace lamina {
 /// Bytes that this thread has read since its last stop point.
 inline constinit thread_local std::size_t bytes_since_stop_point = 0;
 
-/// So many bytes more of a file are gone through, or what takes about as long: a stop point once in so many.
-/// Readers whose pieces are tiny share one count, so that none of the pieces is too small to count.
+/// A reader has gone through so many more bytes of a file, or has done work that takes about as long. Every
+/// 32 KiB that is a stop point. The count is the thread's, so that pieces of any size add up.
 inline void note_read(std::size_t bytes) {
   constexpr std::size_t kGrain = std::size_t{1} << 15;
   if ((bytes_since_stop_point += bytes) < kGrain) [[likely]]
@@ -19,8 +19,8 @@ inline void note_read(std::size_t bytes) {
   stop_point();
 }
 
-/// What note_read() is told of a node, a layer or a constant that a reader looks at: about the bytes whose
-/// reading takes as long.
+/// The bytes that readers note for looking at a node, a layer or a constant, which takes about as long as
+/// reading them.
 inline constexpr std::size_t kReadOfNode = 256;
 
 }  // namespace lamina

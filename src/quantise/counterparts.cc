@@ -18,7 +18,7 @@
 namespace lamina {
 namespace {
 
-/// Behind a value's name: its levels, or what is made of them again.
+/// Suffixes that quantisers add to a value's name, for its levels and for the floats made of these.
 constexpr std::string_view kSuffixes[] = {"_QuantizeLinear_Output",
                                           "_quantized",
                                           "_DequantizeLinear_Output",
@@ -29,7 +29,7 @@ constexpr std::string_view kSuffixes[] = {"_QuantizeLinear_Output",
 
 bool is_float_value(const Graph& g, ValueId v) { return is_float(g.type(v).element); }
 
-/// Depends on inputs of the graph.
+/// Whether the value is an input, or the output of a node: not a constant.
 bool is_computed(const Graph& g, ValueId v) {
   return v.valid() && (g.value(v).kind == ValueKind::output_of_node || g.value(v).kind == ValueKind::input);
 }
@@ -39,10 +39,10 @@ bool is_produced_by(const Graph& g, ValueId v, const std::string& op) {
   return maker.valid() && g.node(maker).op.name() == op;
 }
 
-/// Quantisers leave these out where a rounding to levels does the same.
+/// Whether the operator is one that quantisers leave out if rounding to levels bounds numbers as it does.
 bool is_bound(const Op& op) { return op.is<Relu>() || op.is<Clamp>(); }
 
-/// The nodes that make the value, if it depends on constants only; the least first.
+/// The nodes that compute the value, in order, if it depends on constants only and they are few.
 std::optional<std::vector<NodeId>> constant_nodes(const Graph& g, ValueId v) {
   constexpr std::size_t kMost = 16;
   std::vector<NodeId> out, work;
@@ -80,7 +80,8 @@ std::optional<std::vector<double>> constant_numbers(const Graph& g, ValueId v) {
   return to_doubles(interpret(part.graph, {})[0].to_aligned());
 }
 
-/// Of two lists of weights, output channel by output channel, so that a factor of a channel does not count.
+/// How alike two lists of weights are, at most 1: the mean over output channels of the cosine of the angle
+/// between the two, so that the scale of a channel does not count.
 double likeness(const std::vector<double>& a, const std::vector<double>& b, std::size_t channels) {
   if (a.size() != b.size() || a.empty()) return 0;
   const auto rows = channels != 0 && a.size() % channels == 0 ? channels : 1;
@@ -159,7 +160,8 @@ class Finder {
         out.push_back(n.outputs[0]);
   }
 
-  /// What the quantised graph has, once one of its values is known: floats, levels, or floats again.
+  /// The counterpart to which a value of the quantised graph belongs: `found` is its value before rounding,
+  /// its levels, or floats made of these.
   Counterpart around(ValueId found) const {
     Counterpart c;
     ValueId levels;
@@ -190,7 +192,7 @@ class Finder {
     for (const auto suffix : kSuffixes) accept(v, q_.find_value(name + std::string(suffix)));
   }
 
-  /// `found`: a value of the quantised graph that is `v` in floats or levels; nothing where it does not fit.
+  /// Takes `found`, a value of the quantised graph that is `v` in floats or levels, unless it does not fit.
   void accept(ValueId v, ValueId found) {
     if (out_.of.contains(v) || !is_float_value(f_, v) || !is_computed(f_, v)) return;
     if (!is_computed(q_, found) || !fits(found, v)) return;
@@ -232,7 +234,7 @@ class Finder {
     return false;
   }
 
-  /// Layers whose values have other names.
+  /// Finds layers whose values have other names.
   void match_layers() {
     std::vector<NodeId> ours, theirs;
     for (const auto id : f_.order())
@@ -257,7 +259,8 @@ class Finder {
     match_in_order(left, theirs);
   }
 
-  /// Of coarse weights little may be left that is alike: then as many layers of one kind are the same ones.
+  /// Pairs layers whose weights are too coarse to be alike: if both graphs have the same number of a kind
+  /// left, these are the same layers, in order.
   void match_in_order(const std::vector<NodeId>& ours, const std::vector<NodeId>& theirs) {
     std::map<std::string, std::pair<std::vector<NodeId>, std::vector<NodeId>>> kinds;
     const auto kind = [](const Graph& g, NodeId id) {
@@ -334,7 +337,7 @@ class Finder {
     take(v, {computed, roundings(computed)});
   }
 
-  /// A bound that the quantised model does not have: levels in front of it are levels behind it, since
+  /// If the quantised model leaves out a bound, the levels before it become the levels of its result, since
   /// rounding to them bounds, too.
   void move_levels_behind_bounds() {
     std::vector<std::pair<ValueId, ValueId>> moves;

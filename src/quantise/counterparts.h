@@ -1,5 +1,6 @@
 #pragma once
-/// Which values of a quantised model stand for which values of the f32 model that it was made of.
+/// Counterparts: which value of a quantised model stands for which value of the f32 model that it was made
+/// of.
 #include <map>
 #include <set>
 #include <vector>
@@ -8,10 +9,11 @@
 
 namespace lamina {
 
-/// A value of the f32 graph in the quantised graph: before it is rounded to levels, and behind that.
+/// What stands for a value of the f32 graph in the quantised graph, before and after rounding to levels.
 struct Counterpart {
-  ValueId computed;              ///< invalid where no value is the same but for noise
-  std::vector<ValueId> rounded;  ///< the levels as floats again; several where each reader has its own
+  ValueId computed;  ///< before rounding: the same but for noise; invalid if the quantised graph has no such
+                     ///< value
+  std::vector<ValueId> rounded;  ///< after rounding, as floats again; several if each reader has its own
 };
 
 struct Counterparts {
@@ -24,7 +26,7 @@ struct Counterparts {
   }
 };
 
-/// The graph has levels between its layers: it is quantised.
+/// Whether the graph is quantised: some value that depends on its inputs is rounded to levels.
 bool has_levels(const Graph& graph);
 
 /// A convolution, product or recurrent layer with constant weights, which may be stored in few bits.
@@ -34,9 +36,9 @@ bool is_layer(const Graph& graph, NodeId node);
 /// convolution before it unless the quantised graph has it, too.
 Graph prepared_f32(const Graph& f32, const Graph& quantised);
 
-/// By names, as quantisers give them ("NAME_quantized", "NAME_QuantizeLinear_Output", ...); layers whose
-/// values have other names by operator, shape and numbers of the weights. `f32`: as prepared_f32() makes it.
-/// Throws Error(bad_input) where inputs or results of the two do not fit each other.
+/// Values are found by names, as quantisers give them ("NAME_quantized", "NAME_QuantizeLinear_Output", ...);
+/// layers whose values have other names are found by operator, shape and numbers of the weights. `f32`: as
+/// prepared_f32() makes it. Throws Error(bad_input) if inputs or results of the two do not fit each other.
 Counterparts find_counterparts(const Graph& quantised, const Graph& f32);
 
 }  // namespace lamina

@@ -13,7 +13,6 @@
 namespace lamina {
 namespace {
 
-constexpr double kExact = 90;     // dB: less noise is that of sums in another order
 constexpr double kUnlike = 1;     // dB: layers with other weights are below
 constexpr double kMatched = 0.5;  // of the layers with weights, at least
 constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
@@ -26,7 +25,8 @@ Graph widened(Graph g) {
   return g;
 }
 
-/// The inputs are as the other graph's: models in halves take f32, too.
+/// Gives the graph's float inputs the element types of the other graph's, with a Convert behind each, so that
+/// one sample fits both: a model in half precision takes f32, too.
 Graph with_inputs_of(const Graph& other, Graph g) {
   for (std::size_t i = 0; i < g.inputs().size() && i < other.inputs().size(); ++i) {
     const auto v = g.inputs()[i];
@@ -66,14 +66,14 @@ class Comparison {
     outputs.measure(report_);
     if (report_.has_shares) choose_left_out(outputs, rows_, report_);
     for (auto& row : rows_) report_.layers.push_back(std::move(row.noise));
-    std::stable_sort(report_.layers.begin(), report_.layers.end(), [](const auto& a, const auto& b) {
-      return (std::isnan(a.snr) ? -kExact : a.snr) < (std::isnan(b.snr) ? -kExact : b.snr);
-    });
+    const auto key = [](const LayerNoise& l) { return std::isnan(l.snr) ? -kInfinite : l.snr; };
+    std::stable_sort(report_.layers.begin(), report_.layers.end(),
+                     [&](const auto& a, const auto& b) { return key(a) < key(b); });
     return std::move(report_);
   }
 
  private:
-  /// Layers with weights, and how many of them have a measurement of their own.
+  /// Counts layers with weights, and how many of them have a measurement of their own.
   void count_layers() {
     std::set<NodeId> layers, matched;
     for (const auto id : f_.order())
@@ -94,12 +94,11 @@ class Comparison {
     if (static_cast<double>(matched.size()) < kMatched * static_cast<double>(layers.size()))
       fail(ErrorCode::bad_input,
            "{} of the {} layers with weights of the f32 model have a counterpart in the quantised model, "
-           "\"{}\" "
-           "({}) has none: wanted the model that was quantised",
+           "\"{}\" ({}) has none: wanted the model that was quantised",
            matched.size(), layers.size(), f_.label(first), f_.node(first).op.name());
   }
 
-  /// Every value of the quantised model beside the f32 model's.
+  /// Measures every value of the quantised model beside the f32 model's.
   void measure_values() {
     Observed first{f_model_, f_, {}}, second{q_model_, q_, {}};
     for (const auto& s : switched_.switches)
@@ -112,7 +111,7 @@ class Comparison {
     for (std::size_t i = 0; i < drifts.size(); ++i) snr_[first.values[i]] = drifts[i].sqnr();
   }
 
-  /// What each switch changes where everything before it is quantised.
+  /// Measures what each switch changes if everything before it is quantised.
   void measure_switches() {
     Observed pairs{q_model_, switched_.graph, {}};
     std::vector<std::size_t> owner;
@@ -139,7 +138,7 @@ class Comparison {
     return std::any_of(s.nodes.begin(), s.nodes.end(), [&](auto n) { return is_layer(f_, n); });
   }
 
-  /// Names may be the same by chance; then numbers are not.
+  /// Refuses a model whose names are the same by chance: its numbers are not.
   void require_likeness() const {
     std::size_t unlike = 0, all = 0;
     const NoiseSwitch* first = nullptr;
@@ -153,8 +152,7 @@ class Comparison {
     if (unlike * 2 > all)
       fail(ErrorCode::bad_input,
            "{} of {} layers compute something else in the f32 model, \"{}\" is the first: wanted the model "
-           "that "
-           "was quantised",
+           "that was quantised",
            unlike, all, f_.label(f_.producer(first->value())));
   }
 
@@ -172,11 +170,11 @@ class Comparison {
       row.noise.own = own_[i];
       row.noise.input = kInfinite;
       for (const auto v : s.levels)
-        if (const auto it = roundings.find(v); it != roundings.end() && !(own_[it->second] >= kExact)) {
+        if (const auto it = roundings.find(v); it != roundings.end() && !(own_[it->second] >= kExactSnr)) {
           row.roundings.push_back(it->second);
           row.noise.input = worse(row.noise.input, own_[it->second]);
         }
-      if (row.noise.own >= kExact && row.roundings.empty()) {
+      if (row.noise.own >= kExactSnr && row.roundings.empty()) {
         report_.exact += row.noise.has_weights;
         continue;
       }
@@ -206,11 +204,11 @@ class Comparison {
         same->roundings.push_back(i);
   }
 
-  /// Levels that no layer reads: of the model's outputs, or in front of what is not measured.
+  /// Adds rows for levels that no layer reads: those of the model's outputs, or before what is not measured.
   void add_other_roundings(const std::set<std::size_t>& used) {
     for (std::size_t i = 0; i < own_.size(); ++i) {
       const auto& s = switched_.switches[i];
-      if (!s.rounding || used.contains(i) || own_[i] >= kExact) continue;
+      if (!s.rounding || used.contains(i) || own_[i] >= kExactSnr) continue;
       NoiseRow row{{}, {i}, {}};
       const auto maker = f_.producer(s.value());
       row.noise.name = maker.valid() ? layer_source(f_, maker).name : f_.value(s.value()).name;

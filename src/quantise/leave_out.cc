@@ -2,10 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <numeric>
 
-#include "api/inside.h"
 #include "base/progress.h"
 #include "ops/activation.h"
 
@@ -18,10 +16,8 @@ constexpr double kWorthwhile = 0.3;    // dB more are the least that is worth le
 constexpr double kWorthNaming = 0.01;  // of the outputs' noise
 constexpr std::size_t kMostLeftOut = 16;
 
-/// What a quantiser is told to leave alone, in one step.
-struct Candidate {
-  std::vector<NodeId> nodes;
-};
+/// Nodes that a quantiser is told to leave alone, in one step, each once.
+using Candidate = std::vector<NodeId>;
 
 class LeaveOut {
  public:
@@ -42,11 +38,10 @@ class LeaveOut {
                      [&](auto a, auto b) { return rows_[a].noise.share > rows_[b].noise.share; });
     std::erase_if(order, [&](auto i) { return rows_[i].noise.share < kWorthNaming; });
     if (order.size() > kMostLeftOut) order.resize(kMostLeftOut);
-    std::vector<NodeId> nodes, best;
+    Candidate nodes, best;
     double most = kWorthwhile;
     for (const auto i : order) {
-      for (const auto n : candidate(rows_[i]).nodes)
-        if (std::find(nodes.begin(), nodes.end(), n) == nodes.end()) nodes.push_back(n);
+      for (const auto n : candidate(rows_[i])) add(n, nodes);
       const double gained = gain(without(nodes));
       if (gained >= most) {
         report_.snr_without = report_.snr + gained;
@@ -82,8 +77,9 @@ class LeaveOut {
     sum_ = sum;
   }
 
-  /// In decibel. Where the noise of what is left out and of the rest cancel or add up by chance, the measured
-  /// gain says little of other inputs: it is no more than what independent noises have.
+  /// The gain in decibel when only the switches `rest` are on. If the noises of what is left out and of the
+  /// rest cancel or add up by chance, the measured gain says little about other inputs: it is bounded by the
+  /// gain that independent noises have.
   double gain(const Switched& rest) {
     Switched off = rest;
     off.flip();
@@ -92,7 +88,8 @@ class LeaveOut {
     return left > 0 ? std::min(measured, 10 * std::log10((left + gone) / left)) : measured;
   }
 
-  /// The layer; and where the noise is that of what it reads, all who would have that rounded otherwise.
+  /// The layer; and if most of its noise is that of rounding what it reads, all nodes for which a quantiser
+  /// would round that.
   Candidate candidate(const NoiseRow& row) {
     constexpr double kHalf = 0.5;
     Candidate out;
@@ -105,7 +102,7 @@ class LeaveOut {
   }
 
   static void add(NodeId n, Candidate& out) {
-    if (std::find(out.nodes.begin(), out.nodes.end(), n) == out.nodes.end()) out.nodes.push_back(n);
+    if (std::find(out.begin(), out.end(), n) == out.end()) out.push_back(n);
   }
 
   void add_layers(const NoiseSwitch& s, Candidate& out) const {
@@ -115,14 +112,14 @@ class LeaveOut {
     if (!weighted) add(g_.producer(s.value()), out);
   }
 
-  /// Every node that a quantiser must leave alone so that this switch is off.
+  /// Adds every node that a quantiser must leave alone so that this switch is off.
   void add_all(const NoiseSwitch& s, Candidate& out) const {
     if (!s.rounding) add_layers(s, out);
     if (s.rounding || s.only_levels)
       for (const auto& m : s.meetings) add_touching(m.value, out);
   }
 
-  /// Nodes that give or read the value: quantisers round it for any of them.
+  /// Adds the nodes that give or read the value: quantisers round it for any of them.
   void add_touching(ValueId v, Candidate& out) const {
     for (const auto n : givers(v)) add(n, out);
     for (const auto& use : g_.value(v).uses) add(use.node, out);
@@ -138,20 +135,20 @@ class LeaveOut {
     return out;
   }
 
-  /// All switches but those of which these nodes are everything.
-  Switched without(const std::vector<NodeId>& nodes) const {
+  /// All switches on but those that are off when a quantiser leaves these nodes alone.
+  Switched without(const Candidate& nodes) const {
     const auto has = [&](NodeId n) { return std::find(nodes.begin(), nodes.end(), n) != nodes.end(); };
     auto on = outputs_.all(true);
     for (std::size_t i = 0; i < on.size(); ++i) {
       const auto& s = switches_[i];
       Candidate wanted;
       add_all(s, wanted);
-      on[i] = !std::all_of(wanted.nodes.begin(), wanted.nodes.end(), has);
+      on[i] = !std::all_of(wanted.begin(), wanted.end(), has);
     }
     return on;
   }
 
-  void name(const std::vector<NodeId>& nodes) {
+  void name(const Candidate& nodes) {
     const auto add_name = [](std::vector<std::string>& to, const std::string& text) {
       if (std::find(to.begin(), to.end(), text) == to.end()) to.push_back(text);
     };
@@ -168,7 +165,7 @@ class LeaveOut {
   const std::vector<NoiseSwitch>& switches_;
   std::vector<NoiseRow>& rows_;
   NoiseReport& report_;
-  double sum_ = 0;  // of the layers' energies at the outputs
+  double sum_ = 0;  // noise at the outputs by each layer alone, added up
 };
 
 }  // namespace
@@ -182,53 +179,6 @@ Source layer_source(const Graph& g, NodeId id) {
   if (!n.sources.empty())
     if (const auto& s = g.sources[n.sources.front().index]; !s.name.empty()) return s;
   return {g.label(id), n.op.name()};
-}
-
-NoisyOutputs::NoisyOutputs(const NoisyModels& m) : models(m), runs_(m.quantised, m.switched, m.running) {
-  const CompiledModel compiled(Inside::changed(m.f32, m.f32_graph), m.running.options);
-  auto request = compiled.create_request();
-  for (std::size_t s = 0; s < m.samples.count; ++s) {
-    if (!compiled.variables().empty()) request.reset_state();
-    const auto inputs = m.samples.get(s);
-    for (std::size_t i = 0; i < inputs.size(); ++i) request.set_input(i, inputs[i]);
-    request.run();
-    auto& results = exact_.emplace_back();
-    for (std::size_t i = 0; i < compiled.outputs().size(); ++i) results.push_back(request.output(i).clone());
-  }
-}
-
-std::vector<Drift> NoisyOutputs::drifts(const Switched& on) {
-  std::vector<Drift> out(exact_.empty() ? 0 : exact_[0].size());
-  for (std::size_t s = 0; s < exact_.size(); ++s) {
-    const auto results = runs_.run(models.samples.get(s), on);
-    for (std::size_t i = 0; i < out.size(); ++i) out[i].add(exact_[s][i], results[i]);
-  }
-  return out;
-}
-
-void NoisyOutputs::measure(NoiseReport& report) {
-  const auto now = drifts(all(true));
-  bool noisy = false;
-  for (std::size_t i = 0; i < now.size(); ++i) {
-    report.outputs.push_back({models.f32_graph.results()[i].name, now[i]});
-    if (!is_float(exact_[0][i].element_type()) || !std::isfinite(now[i].relative())) continue;
-    counted_.push_back(i);
-    noisy |= now[i].relative() > 0;
-    for (const auto& results : exact_) report.compared += results[i].size();
-  }
-  report.has_shares = noisy;
-  report.snr = report.snr_without = noise(all(true)).worst;
-  report.snr_of_rest = noise(all(false)).worst;
-}
-
-NoisyOutputs::Noise NoisyOutputs::noise(const Switched& on) {
-  const auto all = drifts(on);
-  Noise out;
-  for (const auto i : counted_) {
-    out.energy += all[i].relative() * all[i].relative();
-    out.worst = std::min(out.worst, all[i].sqnr());
-  }
-  return out;
 }
 
 }  // namespace lamina

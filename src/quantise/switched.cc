@@ -11,7 +11,7 @@
 namespace lamina {
 namespace {
 
-/// Layers of the file belong to the graph that they are copied from.
+/// Removes the nodes' links to layers of the file: ids of sources are those of another graph after a copy.
 void forget_sources(Graph& g) {
   for (const auto id : g.order()) {
     g.set_sources(id, {});
@@ -71,7 +71,7 @@ class Builder {
     }
   }
 
-  /// State and random numbers are the quantised model's.
+  /// State and random numbers are always taken from the quantised model.
   void take_over(NodeId id) {
     for (const auto v : f_.node(id).outputs) {
       const auto* c = counterparts_.find(v);
@@ -83,7 +83,7 @@ class Builder {
     }
   }
 
-  /// What the copy makes of the values stands beside what the quantised graph has.
+  /// Adds switches between the outputs of the copied node and their counterparts.
   void put(NodeId id, NodeId copy, std::vector<ValueId> levels) {
     const Node& n = f_.node(id);
     NoiseSwitch s{{}, false, false, piece(id), std::move(levels)};

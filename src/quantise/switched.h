@@ -19,10 +19,12 @@ struct Meeting {
 /// One place where the quantised model adds noise of its own.
 struct NoiseSwitch {
   std::vector<Meeting> meetings;  ///< the outputs of one node, mostly one
-  bool rounding = false;  ///< to levels; else what computes the values, such as a layer with its weights
-  /// The values are known as levels only: what rounds them is part of what computes them.
+  /// The noise is that of rounding to levels; otherwise that of computing the values, as a layer does with
+  /// its weights.
+  bool rounding = false;
+  /// The values are known as levels only, so the rounding is part of computing them.
   bool only_levels = false;
-  std::vector<NodeId> nodes = {};    ///< of the f32 graph, which it stands for; none of a rounding
+  std::vector<NodeId> nodes = {};    ///< nodes of the f32 graph that compute the values; none for a rounding
   std::vector<ValueId> levels = {};  ///< values of the f32 graph that these nodes read as levels
   ValueId value() const { return meetings[0].value; }
 };

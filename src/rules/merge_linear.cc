@@ -83,7 +83,7 @@ std::string name_of_first(const Graph& g, const LinearSteps& steps, bool shifts,
   return g.node(steps.front().node).name;
 }
 
-void make(Rewrite& r, const Merged& run) {
+void merge_run(Rewrite& r, const Merged& run) {
   const Graph& g = r.graph();
   const bool in_file = r.match().for_file;
   const auto times = name_of_first(g, run.steps, false, in_file ? "/Fused_Mul_" : ""),
@@ -109,7 +109,7 @@ void add_merge_linear(Rules& rules) {
                        "Merges a chain of arithmetic with constants into one Multiply and one Add",
                        RuleSet::portable, linear_steps())
                       .when(merged)
-                      .make(make)
+                      .make(merge_run)
                       .when_others_are_done());
 }
 

@@ -1,7 +1,6 @@
 /// lamina check: rewriting, kernels and whole outputs against the reference interpreter; a quantised model
 /// against its f32 model.
 #include <algorithm>
-#include <cmath>
 #include <nlohmann/json.hpp>
 #include <set>
 
@@ -13,6 +12,7 @@
 #include "extension/conformance.h"
 #include "tool/check_against.h"
 #include "tool/layers.h"
+#include "tool/noise_cells.h"
 #include "tool/session.h"
 #include "tool/verb_list.h"
 
@@ -51,13 +51,10 @@ nlohmann::json judged_json(const check::Difference& d) {
           {"undecided", d.undecided}};
 }
 
-/// JSON has no infinity: null where both are the same.
-nlohmann::json finite_json(double x) { return std::isfinite(x) ? nlohmann::json(x) : nlohmann::json(); }
-
 nlohmann::json judged_json(const check::Agreement& a) {
-  nlohmann::json j{{"snr_db", finite_json(a.snr)},
-                   {"wanted_snr_db", finite_json(a.wanted_snr)},
-                   {"cosine", finite_json(a.cosine)},
+  nlohmann::json j{{"snr_db", finite_number(a.snr)},
+                   {"wanted_snr_db", finite_number(a.wanted_snr)},
+                   {"cosine", finite_number(a.cosine)},
                    {"largest_error", a.largest},
                    {"allowed_error", a.allowed},
                    {"at", a.where},
@@ -304,12 +301,12 @@ Verb setup_check(OptionSet& options) {
                    "layer, and which are best not quantised");
   for (const auto& other : {expect, steps, layers, bisect}) against.excludes(other);
   options.text("--data", o->against.data, "FOLDER",
-               "With --against: several samples in place of --input: pictures, .npy, .npz, as `lamina "
+               "With --against: a folder of samples in place of --input: images, .npy, .npz, as `lamina "
                "quantize` takes them");
   options.number("--samples", o->against.samples, std::size_t{1}, std::size_t{1000000}, "N",
-                 "With --data: how many of them, spread evenly");
+                 "With --data: how many samples of the folder, spread evenly (8)");
   options.text("--html", o->against.html, "FILE.html",
-               "With --against: the same as a page with bars, to be sorted");
+               "With --against: write the noise as a page with bars; a click on a heading sorts");
   add_compile_options(options, o->common);
   add_json(options, o->common);
   return [o] { return run(*o); };

@@ -21,7 +21,7 @@ Model model_file(const Common& common) {
   return model;
 }
 
-/// The other model is read as this one is.
+/// The options for reading the f32 model: those of the quantised one, but for the file.
 Common common_of(const Common& common, const std::string& file) {
   auto out = common;
   out.model = file;
@@ -54,8 +54,7 @@ int check_against(const Common& c, const InputOptions& input_options, const Agai
   if (subject.random_inputs && !c.quiet)
     tell(
         "lamina: warning: the inputs are random; noise depends on inputs, so give real ones by --input, "
-        "--inputs or "
-        "--data");
+        "--inputs or --data");
   const auto report = [&] {
     Progress progress("comparing " + c.model, c);
     const Running running{c.options(), progress.callback()};

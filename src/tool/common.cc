@@ -161,10 +161,11 @@ void add_compile_options(OptionSet& options, Common& c) {
                "Choose among kernels with similar estimates, and numbers of streams (AUTO), by measuring; "
                "the result is remembered");
   add_shape(options, c);
-  options.choice("--max-isa", c.max_isa, isa_limits(), "ISA", "sse41, avx2, avx512 or native");
+  options.choice("--max-isa", c.max_isa, isa_limits(), "ISA",
+                 "Highest instruction set that is used: sse41, avx2, avx512 or native");
   options.choice("--log-level", c.log_level, {"error", "warning", "info", "debug"}, "LEVEL",
                  "error, warning, info or debug");
-  options.flag("--quiet", c.quiet, "Print results only where they were asked for");
+  options.flag("--quiet", c.quiet, "Print errors only; results go into the files that other options name");
 }
 
 void add_json(OptionSet& options, Common& c) {

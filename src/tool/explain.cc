@@ -269,7 +269,7 @@ void print_table(const Common& c, const Session& s, const Findings& all) {
     if (f.kind != Fate::Kind::constant) print_row(c, all, f);
   print_totals(c, all);
   for (const auto& [rule, count] : rule_counts(s.impl(), all.plans))
-    if (count.hits) c.say("{:<36} {} times", rule, count.hits);
+    if (count.hits) c.say("{:<36} {} time{}", rule, count.hits, count.hits == 1 ? "" : "s");
   print_library_rules(c, s, all);
   print_forecast(c, s.impl().settings().placement);
 }

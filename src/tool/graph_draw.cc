@@ -30,7 +30,7 @@ text{font-family:Helvetica,Arial,"Liberation Sans","DejaVu Sans",sans-serif;font
 .d{stroke:#d9b9a6;stroke-width:0.8}
 )";
 
-constexpr std::string_view kArrow =
+constexpr std::string_view kArrowMarker =
     "<marker id=\"a\" viewBox=\"0 0 8 8\" refX=\"7\" refY=\"4\" markerWidth=\"7\" markerHeight=\"7\" "
     "orient=\"auto\" markerUnits=\"userSpaceOnUse\"><path d=\"M0 0.5L8 4L0 7.5z\" "
     "fill=\"#7c8793\"/></marker>";
@@ -167,7 +167,7 @@ Scene heading(const std::vector<Picture>& pictures, double width) {
 
 Scene drawn(const Picture& picture, const std::string& prefix) { return draw(picture, prefix, 1, 1); }
 std::string_view drawing_style() { return kStyle; }
-std::string_view arrow_marker() { return kArrow; }
+std::string_view arrow_marker() { return kArrowMarker; }
 
 std::string to_svg(const std::vector<Picture>& pictures, const DrawOptions& options) {
   std::vector<Scene> scenes;
@@ -188,7 +188,7 @@ std::string to_svg(const std::vector<Picture>& pictures, const DrawOptions& opti
       "height=\"{}\" "
       "viewBox=\"0 0 {} {}\">\n<title>{}</title>\n<style>{}</style>\n",
       w, h, w, h, escape_xml(pictures[0].title), kStyle);
-  out += fmt::format("<defs>{}</defs>\n", kArrow);
+  out += fmt::format("<defs>{}</defs>\n", kArrowMarker);
   out += fmt::format("<rect width=\"{}\" height=\"{}\" fill=\"#ffffff\"/>\n", w, h);
   out += fmt::format("<g transform=\"translate({} {})\">\n{}</g>\n", kBorder, kBorder, head.svg);
   double x = kBorder + (page - width) / 2;

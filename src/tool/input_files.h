@@ -8,15 +8,15 @@
 
 namespace lamina::tool {
 
-/// What is asked for that input; null: nothing.
+/// The shape that --shape gives for the input; null if it gives none.
 const Dims* asked_shape(const Port& port, const AskedShapes& shapes);
-/// What --shape says of the port, else its own dimensions, -1 where unknown.
+/// The shape that --shape gives for the port, else its own dimensions, with -1 where they are unknown.
 Dims shape_of(const Port& port, const AskedShapes& shapes);
 /// The dimension that is the wanted batch, or may be; nothing where the model fixes another.
 std::optional<std::size_t> free_batch(const Port& port, const InputOptions& options,
                                       const AskedShapes& shapes);
 
-/// From --input and --inputs; those that are given nothing stay empty.
+/// The tensors that --input and --inputs give; the others stay empty.
 std::vector<Tensor> given_inputs(const std::vector<Port>& ports, const InputOptions& options,
                                  const AskedShapes& shapes, std::vector<std::string>& notes);
 

@@ -25,6 +25,8 @@ std::string decibel_text(double snr) {
   return std::isfinite(snr) ? fmt::format("{:.1f} dB", snr) : snr > 0 ? "exact" : "not comparable";
 }
 
+std::string share_text(double share) { return fmt::format("{:.1f}%", 100 * share); }
+
 nlohmann::json finite_number(double x) { return std::isfinite(x) ? nlohmann::json(x) : nlohmann::json(); }
 
 std::string html_cell(const std::string& text) { return "<td>" + escape_xml(text) + "</td>"; }
@@ -35,6 +37,6 @@ std::string snr_bar(double snr) {
   return bar(part, snr < 15 ? "#c8444f" : snr < 25 ? "#d6973b" : "#4d9a5b", decibel_text(snr));
 }
 
-std::string share_bar(double share) { return bar(share, "#2f6db5", fmt::format("{:.1f}%", 100 * share)); }
+std::string share_bar(double share) { return bar(share, "#2f6db5", share_text(share)); }
 
 }  // namespace lamina::tool

@@ -16,8 +16,8 @@ namespace {
 constexpr double kGood = 30;         // dB: users seldom see a difference
 constexpr double kRestMatters = 20;  // dB that the rest must be better than the whole
 
-/// Those that cause most of the outputs' noise first.
-std::vector<const LayerNoise*> rows_of(const NoiseReport& r) {
+/// The layers that cause most of the outputs' noise first; without shares those with the worst output.
+std::vector<const LayerNoise*> rows_by_share(const NoiseReport& r) {
   std::vector<const LayerNoise*> out;
   for (const auto& layer : r.layers) out.push_back(&layer);
   if (r.has_shares)
@@ -25,9 +25,7 @@ std::vector<const LayerNoise*> rows_of(const NoiseReport& r) {
   return out;
 }
 
-std::string percent(double share) { return fmt::format("{:.1f}%", 100 * share); }
-
-/// "exact" says little where nothing is rounded.
+/// Noise by rounding of what the layer reads; "-" if nothing is rounded there.
 std::string input_text(const LayerNoise& l) {
   return std::isinf(l.input) && l.input > 0 ? "-" : decibel_text(l.input);
 }
@@ -37,7 +35,7 @@ std::string operators_of(const LayerNoise& l) {
   return l.operators + fmt::format(" (with {})", fmt::join(l.with, ", "));
 }
 
-/// "'a', 'b'" for a list in Python.
+/// "['a', 'b']": a list in Python.
 std::string python_list(const std::vector<std::string>& names) {
   std::string out;
   for (const auto& name : names) {
@@ -48,7 +46,7 @@ std::string python_list(const std::vector<std::string>& names) {
   return "[" + out + "]";
 }
 
-/// A name as a regular expression of lamina's options.
+/// A regular expression that fits the name alone, as lamina's options take it.
 std::string as_pattern(const std::string& name) {
   const bool plain = name.find_first_of("\\^$|?*+()[]{}") == std::string::npos;
   return plain ? name : "\\Q" + name + "\\E";
@@ -66,7 +64,7 @@ std::string matched_text(const NoiseReport& r) {
                      r.matched, r.weighted, r.exact);
 }
 
-/// What to do, a sentence each.
+/// What follows from the report, a sentence each.
 std::vector<std::string> advice(const NoiseReport& r) {
   if (!r.has_shares) {
     const bool same = std::all_of(r.outputs.begin(), r.outputs.end(),
@@ -89,15 +87,15 @@ std::vector<std::string> advice(const NoiseReport& r) {
                     decibel_text(r.snr_without)));
   constexpr std::size_t kFew = 32;
   if (r.compared < kFew)
-    out.push_back(fmt::format(
-        "The outputs have {} number{} only, so much of this is chance: give several samples by --data.",
-        r.compared, r.compared == 1 ? "" : "s"));
+    out.push_back(
+        fmt::format("The outputs of all samples have {} number{} together, so much of this is chance: give "
+                    "more samples by --data.",
+                    r.compared, r.compared == 1 ? "" : "s"));
   if (r.leave_out_unnamed)
     out.push_back(
         "A node without a name in the file is called after its first output. onnxruntime excludes by names "
-        "only: "
-        "set node.name = node.name or node.output[0] for all nodes before it quantises.");
-  if (r.snr_of_rest < r.snr + kRestMatters)
+        "only: set node.name = node.name or node.output[0] for all nodes before it quantises.");
+  if (r.snr_of_rest < std::min(kExactSnr, r.snr + kRestMatters))
     out.push_back(
         fmt::format("With everything that was measured in f32 the worst output has {}: some of the noise has "
                     "no layer here.",
@@ -132,7 +130,7 @@ std::string number_cell(double x, const std::string& text) {
 
 std::string layer_row(const LayerNoise& l) {
   return "<tr><th>" + escape_xml(l.name) + "</th>" + html_cell(operators_of(l)) +
-         number_cell(l.share, percent(l.share)) + share_bar(l.share) +
+         number_cell(l.share, share_text(l.share)) + share_bar(l.share) +
          number_cell(l.snr, decibel_text(l.snr)) + snr_bar(l.snr) + number_cell(l.own, decibel_text(l.own)) +
          number_cell(l.input, input_text(l)) + "</tr>\n";
 }
@@ -164,7 +162,7 @@ for (const table of document.querySelectorAll('table.sort')) {
 }  // namespace
 
 std::vector<std::string> lines_of(const NoiseReport& r) {
-  const auto rows = rows_of(r);
+  const auto rows = rows_by_share(r);
   std::vector<std::string> out;
   const auto row = [&](const std::string& name, const std::string& operators, const std::string& share,
                        const std::string& snr, const std::string& own, const std::string& input) {
@@ -173,7 +171,7 @@ std::vector<std::string> lines_of(const NoiseReport& r) {
   };
   if (!rows.empty()) row("layer", "operators", "share", "output", "own", "input");
   for (const auto* l : rows)
-    row(l->name, operators_of(*l), r.has_shares ? percent(l->share) : "-", decibel_text(l->snr),
+    row(l->name, operators_of(*l), r.has_shares ? share_text(l->share) : "-", decibel_text(l->snr),
         decibel_text(l->own), input_text(*l));
   if (!rows.empty()) out.emplace_back();
   for (const auto& [name, drift] : r.outputs)
@@ -196,7 +194,7 @@ nlohmann::json json_of(const NoiseSubject& subject, const NoiseReport& r) {
                        {"max", drift.max()},
                        {"mean", drift.mean()},
                        {"not_comparable", drift.not_comparable()}});
-  for (const auto* l : rows_of(r))
+  for (const auto* l : rows_by_share(r))
     layers.push_back({{"name", l->name},
                       {"operators", l->operators},
                       {"with", l->with},
@@ -242,7 +240,7 @@ std::string html_of(const NoiseSubject& subject, const NoiseReport& r) {
       "<table "
       "class=\"sort\">\n<tr><th>layer</th><td>operators</td><td>share</td><td></td><td>output</td><td></td>"
       "<td>own</td><td>input</td></tr>\n";
-  for (const auto* l : rows_of(r)) body += layer_row(*l);
+  for (const auto* l : rows_by_share(r)) body += layer_row(*l);
   body += "</table>\n";
   return report_page(title, body + std::string(kSorting));
 }

@@ -171,7 +171,7 @@ void add_data(OptionSet& options, QuantizeOptions& o) {
       .required();
   options.text("-o,--output", o.output, "FILE", "The file to write: FILE.onnx or FILE.xml").required();
   options.number("--samples", o.samples.most, std::size_t{1}, std::size_t{1000000}, "N",
-                 "Samples to calibrate with, spread over the folder; others measure the drift");
+                 "Samples to calibrate with (128), spread evenly over the folder; others measure the drift");
   add_picture_options(options, o.samples.picture);
 }
 
@@ -221,7 +221,7 @@ Verb setup_quantize(OptionSet& options) {
                  "Number of threads of the runs; 0: as many as the machine allows");
   add_shape(options, o->common);
   options.choice("--max-isa", o->common.max_isa, {"sse41", "avx2", "avx512", "native"}, "ISA",
-                 "sse41, avx2, avx512 or native");
+                 "Highest instruction set that is used: sse41, avx2, avx512 or native");
   options.choice("--log-level", o->common.log_level, {"error", "warning", "info", "debug"}, "LEVEL",
                  "error, warning, info or debug");
   options.flag("--quiet", o->common.quiet, "Print nothing but errors");

@@ -1,5 +1,5 @@
 #pragma once
-/// What `lamina explain` says of a model in the end: five sentences, and a line to try.
+/// The verdict at the end of `lamina explain`: five sentences, and a command to try.
 #include <string>
 #include <vector>
 
@@ -9,13 +9,13 @@
 namespace lamina::tool {
 
 struct ModelVerdict {
-  std::string time;      ///< where it goes
+  std::string time;      ///< how long a run takes, and which layers take most of it
   std::string fusion;    ///< what runs on its own and could run in another layer's step, and why it does not
   std::string integers;  ///< whether 8 bits pay on this machine, and which layers do not profit
-  std::string bf16;      ///< whether bf16 does, or would
+  std::string bf16;      ///< whether bf16 pays, or would pay
   std::string next;      ///< what to try
-  std::string command;   ///< a line for a shell, of that
-  std::vector<ProductCost> products;  ///< on whose estimates that rests
+  std::string command;   ///< `next` as a line for a shell
+  std::vector<ProductCost> products;  ///< the estimates on which `integers` and `bf16` rest
 };
 
 /// From the plans, what rules and kernels refused, and estimates of the machine that is planned for. `asked`:

@@ -16,12 +16,12 @@ inline bool runs_a_node(const PlanStep& s) {
   return s.kind == PlanStep::Kind::kernel || s.kind == PlanStep::Kind::dynamic;
 }
 
-/// What the sentences are made of.
+/// The facts from which the sentences are made.
 struct PrecisionFacts {
   const Findings& all;
   const Session& s;
   const Machine& machine;
-  bool here;        ///< it is this machine
+  bool here;        ///< `machine` is the one that this process runs on
   double estimate;  ///< microseconds of all steps
   const std::vector<ProductCost>& products;
   std::string dearest_kind;  ///< the kind of operator that takes most of the time; empty: none does

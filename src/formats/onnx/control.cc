@@ -8,7 +8,6 @@
 #include "formats/onnx/loops.h"
 #include "formats/onnx/sequence.h"
 #include "ops/elementwise.h"
-#include "ops/shaping.h"
 
 namespace lamina::onnx {
 namespace {
@@ -381,18 +380,6 @@ class LoopReading {
 Values convert_loop(Call& c) { return LoopReading(c).run(); }
 
 }  // namespace
-
-void add_stacked(Graph& body, const Values& stacked, Ints& axes) {
-  for (std::size_t i = 0; i < stacked.size(); ++i) {
-    const auto axis = body.add_constant(Tensor::of<std::int64_t>({1}, Ints{axes[i]}));
-    const auto v = body.add(Unsqueeze{}, {stacked[i], axis});
-    const auto& shape = body.type(v).shape;
-    if (axes[i] < 0 && !shape.ranked())
-      throw NotSupported{"a scan output of unknown rank with an axis counted from the end"};
-    if (axes[i] < 0) axes[i] += static_cast<std::int64_t>(shape.rank());
-    body.add_result(body.value(v).name, v);
-  }
-}
 
 void register_control(ConverterTable& t) {
   t.add("If", convert_if);

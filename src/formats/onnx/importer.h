@@ -44,7 +44,7 @@ struct Scope {
 /// Values read by bodies, by the names they have there.
 using Captures = std::vector<std::pair<std::string_view, ValueId>>;
 
-/// What a node has as inputs for them: of sequences the values that they are made of.
+/// The inputs that a node has for captured values; a sequence is passed as the values that it is made of.
 Values captured_values(const Graph& graph, const Captures& captured);
 
 /// How a body differs from its ONNX form.

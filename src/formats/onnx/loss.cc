@@ -11,9 +11,9 @@ namespace {
 /// Sum over all axes: a scalar.
 ValueId total(Call& c, ValueId v) { return c.add(ReduceSum{}, {v, c.axes_from(v, 0)}); }
 
-/// Minus the logarithm [N, C, ...] of each target's class [N, ...], times the class' weight. Targets that are
-/// the attribute ignore_index, which may be no class, lose nothing and weigh nothing; "mean" divides by the
-/// sum of weights.
+/// The loss of each target [N, ...] is minus the log probability [N, C, ...] of its class, times the weight
+/// of that class. Targets equal to the attribute ignore_index, which need not be a class, have loss and
+/// weight 0; "mean" divides by the sum of the weights.
 ValueId loss_of(Call& c, ValueId log_probabilities, ValueId target, ValueId weight) {
   const auto reduction = c.s("reduction", "mean");
   if (reduction != "mean" && reduction != "sum" && reduction != "none")

@@ -1,6 +1,7 @@
 /// com.microsoft DynamicQuantizeLSTM: the input is quantised once, the state before every step.
 #include "formats/onnx/build.h"
 #include "formats/onnx/convert.h"
+#include "formats/onnx/loops.h"
 #include "formats/onnx/microsoft.h"
 #include "formats/onnx/quantized.h"
 #include "formats/onnx/recurrent.h"
@@ -49,8 +50,7 @@ struct OneDirection {
 Graph step(const Call& call, const OneDirection& d, const Values& captured, const LSTMCell& op,
            const TensorType& x) {
   Graph body;
-  body.add_input("iteration", {ElementType::i64, Shape(std::vector<Dim>{})});
-  body.add_input("condition", {ElementType::boolean, Shape(std::vector<Dim>{})});
+  add_counters(body);
   const auto h = body.add_input("h", call.type(d.h)), c = body.add_input("c", call.type(d.c));
   auto type = x;
   if (type.shape.ranked()) type.shape[0] = Dim(1);

@@ -1,8 +1,9 @@
-/// Sequences whose lengths, or whose positions that are asked for, show when the model runs.
+/// Sequences whose length, or the positions asked for in them, are known at run time only.
 #include <functional>
 #include <limits>
 #include <numeric>
 
+#include "formats/onnx/loops.h"
 #include "formats/onnx/sequence.h"
 #include "ops/control.h"
 #include "ops/elementwise.h"
@@ -15,7 +16,7 @@
 namespace lamina::onnx {
 namespace {
 
-/// Rows, or single numbers, at a position; one outside fails when the model runs.
+/// A row of the list, or a single number, at a position. A position outside is an error at run time.
 ValueId at(const Building& b, ValueId list, ValueId position, std::int64_t axis = 0) {
   return b.add(Gather{0, OutOfRange::error}, {list, position, b.int_constant(axis)});
 }
@@ -30,7 +31,7 @@ ValueId range_of(const Building& b, ValueId x, std::int64_t axis, ValueId start,
 
 ValueId size_along(const Building& b, ValueId x, std::int64_t axis) { return b.pick(b.shape_of(x), 0, axis); }
 
-/// How many numbers each element of a packed sequence has, and where each ends.
+/// For each element of a packed sequence: how many numbers it has, and where they end.
 struct Places {
   ValueId counts, ends;
 };
@@ -42,7 +43,22 @@ Places places_of(const Building& b, const Sequence& s) {
   return {counts, b.add(CumSum{}, {counts, b.int_constant(0)})};
 }
 
-/// A shape's sizes with numbers in place of what is known, i64 [rank].
+/// Where the numbers of one element begin and end: scalars.
+struct Span {
+  ValueId start, stop;
+};
+
+Span span_of(const Building& b, const Sequence& s, ValueId position) {
+  const auto places = places_of(b, s);
+  const auto stop = at(b, places.ends, position);
+  return {b.add(Subtract{}, {stop, at(b, places.counts, position)}), stop};
+}
+
+ValueId position_scalar(const Building& b, ValueId position) {
+  return b.to_scalar(b.convert(position, ElementType::i64));
+}
+
+/// Sizes of a shape for Reshape, i64 [rank]: constants where they are known, else those of `sizes`.
 ValueId pattern_of(const Building& b, const Shape& known, ValueId sizes) {
   Values parts;
   for (std::size_t i = 0; i < known.rank(); ++i) {
@@ -60,9 +76,7 @@ Values for_each(const Building& b, ValueId count, const Sequence& s, const Ints&
   Graph body;
   int folding = 100;
   const Building inside(body, folding);
-  const Shape scalar(std::vector<Dim>{});
-  const auto iteration = body.add_input("iteration", {ElementType::i64, scalar});
-  body.add_input("condition", {ElementType::boolean, scalar});
+  const auto iteration = add_counters(body);
   Values inputs{count, {}};
   auto within = s;
   for (auto& v : within.values) {
@@ -93,8 +107,8 @@ void require_values(const Sequence& s) {
   if (s.form == SequenceForm::open) throw NotSupported{"a sequence that is not known"};
 }
 
-/// Sizes that all elements have: the largest along each axis. What is made of them does not fit where the
-/// elements have other sizes, and fails.
+/// Sizes of elements that should all be of one shape: the largest along each axis. If some elements have
+/// other sizes, the Reshape to these sizes fails at run time.
 ValueId common_sizes(const Building& b, const Sequence& s) {
   ReduceMax largest;
   largest.keep_dims = false;
@@ -129,7 +143,7 @@ ValueId joined_equal(const Building& b, const Sequence& s, std::int64_t axis) {
   return b.reshape(y, b.concat(std::move(pattern), 0));
 }
 
-/// Along the first axis the numbers are in order already.
+/// Elements joined along the first axis: their numbers are in order already.
 ValueId joined_first(const Building& b, const Sequence& s) {
   ReduceSum sum;
   sum.keep_dims = false;
@@ -191,7 +205,7 @@ ValueId length_of(const Building& b, const Sequence& s) {
 
 ValueId element_at(const Building& b, const Sequence& s, ValueId position) {
   require_values(s);
-  position = b.to_scalar(b.convert(position, ElementType::i64));
+  position = position_scalar(b, position);
   if (s.form == SequenceForm::rows) {
     const auto row = at(b, s.values[0], position, s.axis);
     return s.keeps_axis ? b.unsqueeze(row, {s.axis}) : row;
@@ -203,9 +217,7 @@ ValueId element_at(const Building& b, const Sequence& s, ValueId position) {
     return s.keeps_axis ? part : b.squeeze(part, {s.axis});
   }
   const auto p = packed(b, s);
-  const auto places = places_of(b, p);
-  const auto stop = at(b, places.ends, position);
-  const auto start = b.add(Subtract{}, {stop, at(b, places.counts, position)});
+  const auto [start, stop] = span_of(b, p, position);
   return b.reshape(range_of(b, p.values[0], 0, start, stop),
                    pattern_of(b, p.item.shape, at(b, p.values[1], position)));
 }
@@ -250,9 +262,9 @@ Sequence with_inserted(const Building& b, const Sequence& s, ValueId element, Va
   const auto before = packed(b, s, type);
   const auto one = packed_list(b, {SequenceForm::listed, {element}, type}, type);
   if (!position.valid()) return chained(b, before, one);
-  // A place of n + 1: counted from the end, -1 is the one before the last element.
+  // An insertion has n + 1 places; a position of -1 is the place before the last element.
   const auto zero = b.int_constant(0), last = b.int_constant(std::numeric_limits<std::int64_t>::max());
-  position = b.to_scalar(b.convert(position, ElementType::i64));
+  position = position_scalar(b, position);
   position = b.add(Select{}, {b.add(Less{}, {position, zero}),
                               b.add(Subtract{}, {position, b.int_constant(1)}), position});
   const auto count = b.add(Add{}, {length_of(b, before), b.int_constant(1)});
@@ -271,12 +283,10 @@ Sequence with_inserted(const Building& b, const Sequence& s, ValueId element, Va
 Sequence without(const Building& b, const Sequence& s, ValueId position) {
   if (s.form == SequenceForm::open) return s;
   auto p = packed(b, s);
-  position = b.to_scalar(b.convert(position, ElementType::i64));
+  position = position_scalar(b, position);
   const auto zero = b.int_constant(0), one = b.int_constant(1),
              last = b.int_constant(std::numeric_limits<std::int64_t>::max());
-  const auto places = places_of(b, p);
-  const auto stop = at(b, places.ends, position);
-  const auto start = b.add(Subtract{}, {stop, at(b, places.counts, position)});
+  const auto [start, stop] = span_of(b, p, position);
   const auto place = at(b, b.add(Range{ElementType::i64}, {zero, length_of(b, p), one}), position);
   const auto left = [&](ValueId list, ValueId from, ValueId to) {
     return b.concat({range_of(b, list, 0, zero, from), range_of(b, list, 0, to, last)}, 0);

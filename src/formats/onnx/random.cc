@@ -9,7 +9,8 @@
 namespace lamina::onnx {
 namespace {
 
-/// Different nodes without a seed are to differ. A seed is a float, that of Dropout an integer.
+/// The operator with the node's seed, which is a float, for Dropout an integer. Nodes without a seed get
+/// different numbers.
 template <class R>
 R random(const Call& c, ElementType type) {
   R op;
@@ -50,7 +51,7 @@ ValueId draws_for(Call& c, ValueId x, ElementType type) {
   return c.add(random<RandomUniform>(c, type), {c.shape_of(x), c.number(0, type), c.number(1, type)});
 }
 
-/// 1 with the probability that is the element.
+/// Each element of the result is 1 with the probability that the input's element gives, else 0.
 Values convert_bernoulli(Call& c) {
   const auto p = c.in(0);
   const auto from = c.known_element(p), type = random_type(c, true);
@@ -69,8 +70,8 @@ Values without_drops(Call& c) {
   return out;
 }
 
-/// In training, elements are dropped with the probability `ratio`, and those that stay are divided by what is
-/// left of 1.
+/// In training mode, elements are dropped with the probability `ratio`, and the others are divided by the
+/// probability that they stay.
 Values convert_dropout(Call& c) {
   const bool trains = c.version() >= 12 && c.has(2) && c.known_number(c.in(2)) != 0.0;
   if (!trains || (c.has(1) && c.known_number(c.in(1)) == 0.0)) return without_drops(c);

@@ -87,11 +87,6 @@ Loop loop_of_scan(Call& c, const Scanned& s) {
   return op;
 }
 
-void add_counters(Graph& body) {
-  body.add_input("iteration", {ElementType::i64, Shape(std::vector<Dim>{})});
-  body.add_input("condition", {ElementType::boolean, Shape(std::vector<Dim>{})});
-}
-
 Graph read_body(Call& c, const Scanned& s, const Captures& captured, Loop& op) {
   BodyPlan plan;
   plan.begin = [&](Graph& body) {

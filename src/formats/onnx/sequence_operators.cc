@@ -3,6 +3,7 @@
 
 #include "formats/onnx/build.h"
 #include "formats/onnx/importer.h"
+#include "formats/onnx/loops.h"
 #include "formats/onnx/sequence.h"
 #include "ops/control.h"
 #include "ops/elementwise.h"
@@ -40,8 +41,8 @@ ValueId element_in(const Call& c, std::size_t input) {
   return v;
 }
 
-/// The input as an index into `size` elements (an insertion may also be behind the last); nothing when it is
-/// computed.
+/// The input as an index into `size` elements, at most `most`, which may be `size` for an insertion; nothing
+/// if it is computed.
 std::optional<std::size_t> position(const Call& c, std::size_t input, std::size_t size, std::size_t most) {
   const auto given = c.known_ints(c.in(input));
   if (!given) return std::nullopt;
@@ -122,8 +123,8 @@ Values convert_join(Call& c) {
   return {joined(c, s, axis, c.flag("new_axis"))};
 }
 
-/// Parts of a length that is computed, or too many of them for a list; the last one is smaller where that
-/// does not come out even.
+/// Splits into parts of one length, which is computed, or which makes too many parts for a list. The last
+/// part is smaller if the size is no multiple of the length.
 Values even_parts(Call& c, std::int64_t axis, ValueId part) {
   const auto x = c.in(0);
   const auto zero = c.int_constant(0);
@@ -134,7 +135,7 @@ Values even_parts(Call& c, std::int64_t axis, ValueId part) {
   return make(c, {SequenceForm::parts, {x, starts, lengths}, {}, axis});
 }
 
-/// Parts of given lengths, whose number shows when the model runs.
+/// Splits into parts of given lengths, whose number is known at run time only, or too large for a list.
 Values uneven_parts(Call& c, std::int64_t axis, ValueId lengths) {
   lengths = c.convert(lengths, ElementType::i64);
   ReduceSum sum;
@@ -144,7 +145,7 @@ Values uneven_parts(Call& c, std::int64_t axis, ValueId lengths) {
   Values pattern{c.add(sum, {lengths, c.ints_constant({0})})};
   if (axis > 0) pattern.insert(pattern.begin(), c.slice(sizes, 0, 0, axis));
   if (axis + 1 < rank) pattern.push_back(c.slice(sizes, 0, axis + 1, rank));
-  // This shape does not fit where the lengths do not add up to the axis.
+  // The Reshape checks when the model runs that the lengths add up to the size of the axis.
   const auto x = c.reshape(c.in(0), c.concat(std::move(pattern), 0));
   const auto starts = c.add(CumSum{true}, {lengths, c.int_constant(0)});
   return make(c, {SequenceForm::parts, {x, starts, lengths}, {}, axis});
@@ -213,15 +214,14 @@ Values map_lists(Call& c, const GraphProto& proto, std::size_t count) {
   return out;
 }
 
-/// A Loop over the elements, which joins what packed sequences consist of.
+/// Makes a Loop over the elements; its results are joined to packed sequences.
 Values map_by_loop(Call& c, const GraphProto& proto) {
   const auto captured = c.importer().captures(c.scope(), {&proto});
   std::vector<TensorType> items;
   Loop op;
   BodyPlan plan;
   plan.begin = [&](Graph& body) {
-    const auto iteration = body.add_input("iteration", {ElementType::i64, Shape(std::vector<Dim>{})});
-    body.add_input("condition", {ElementType::boolean, Shape(std::vector<Dim>{})});
+    const auto iteration = add_counters(body);
     const Building inside(body, c.importer().folding_budget);
     Values own;
     for (std::size_t i = 0; i < c.inputs(); ++i) {
