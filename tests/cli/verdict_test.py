@@ -214,7 +214,8 @@ class Verdict(unittest.TestCase):
         self.tried(old)
         _, new = self.explained(LARGE, "--machine", MACHINES / "amx-server.json")
         self.assertIn("that processor (avx512, with VNNI)", new["integers"])
-        self.assertRegex(new["bf16"], "^bf16 would (save up to|gain almost nothing)")
+        # oneDNN offers bf16 for another machine only where the one at hand has it, too.
+        self.assertRegex(new["bf16"], "^bf16 would (save up to|gain almost nothing|gain nothing: no kernel)")
         gains = [product["f32_us"] / product["i8_us"] for product in new["products"] if "i8_us" in product]
         before = [product["f32_us"] / product["i8_us"] for product in old["products"] if "i8_us" in product]
         self.assertGreater(sum(gains) / len(gains), sum(before) / len(before), "VNNI is what 8 bits want")
