@@ -30,11 +30,19 @@ struct OutputNoise {
   Drift drift;  ///< of the quantised model from the f32 model
 };
 
+/// An input that holds NaN or infinities in some of the samples.
+struct InputNotFinite {
+  std::string name;
+  std::size_t samples = 0;
+};
+
 struct NoiseReport {
   std::vector<LayerNoise> layers;  ///< worst signal to noise first; without those that are exact
   std::vector<OutputNoise> outputs;
-  std::size_t exact = 0;    ///< layers that are left out since they are not quantised
-  std::size_t matched = 0;  ///< layers with weights that have a counterpart, of `weighted`
+  std::size_t samples = 0;
+  std::vector<InputNotFinite> not_finite;  ///< what is measured with such inputs means little
+  std::size_t exact = 0;                   ///< layers that are left out since they are not quantised
+  std::size_t matched = 0;                 ///< layers with weights that have a counterpart, of `weighted`
   std::size_t weighted = 0;
   /// Names of nodes of the f32 model which are best not quantised, the worst first. Empty where that gains
   /// nothing worth the while.

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
+#include "quantise/prepared_f32.h"
 #include "quantise/switched.h"
 #include "tests/support/run_graph.h"
 
