@@ -294,6 +294,9 @@ def by_lamina(folder: pathlib.Path, failures: list[str]) -> None:
             print(f"lamina {granularity} {kind}: {report['snr_db']:.1f} dB, own noise {own:.1f} dB at most, outputs of layers {output:.1f} dB")
             if own < 30 or output < 25:
                 failures.append(f"lamina {granularity} {kind}: own noise {own} dB, outputs of layers {output} dB")
+            other = check(to, renamed(f32, folder / "equalised_renamed.onnx"), samples)
+            if other["layers_matched"] != report["layers_matched"] or min(layer["own_snr_db"] or math.inf for layer in other["layers"]) < 30:
+                failures.append(f"lamina {granularity} {kind}, other names: {other['layers']}")
             if kind == "onnx" and abs(snr(to, f32, samples) - report["snr_db"]) > 1.5:
                 failures.append(f"lamina {granularity}: {snr(to, f32, samples)} dB in ONNX Runtime, {report['snr_db']} dB reported")
 
