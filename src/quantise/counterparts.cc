@@ -249,8 +249,7 @@ class Finder {
   /// Both read values that are counterparts, or what follows such values.
   bool reads_same(const Node& ours, const Node& theirs) const {
     const auto v = nearest_known(f_, ours.inputs[0], [&](ValueId x) { return out_.of.contains(x); });
-    const auto w =
-        nearest_known(q_, theirs.inputs[0], [&](ValueId x) { return out_.quantised.contains(x); });
+    const auto w = nearest_known(q_, theirs.inputs[0], [&](ValueId x) { return out_.quantised.contains(x); });
     if (!v.valid() || !w.valid()) return false;
     const auto& c = out_.of.at(v);
     return c.computed == w || std::find(c.rounded.begin(), c.rounded.end(), w) != c.rounded.end();
