@@ -5,14 +5,10 @@
 #include <optional>
 
 #include "base/error.h"
-#include "graph/subgraph.h"
-#include "interpreter/interpreter.h"
 #include "ops/activation.h"
 #include "ops/elementwise.h"
-#include "ops/eval.h"
-#include "ops/normalization.h"
 #include "ops/quantization.h"
-#include "quantise/prepare.h"
+#include "quantise/constants.h"
 #include "rules/weights.h"
 
 namespace lamina {
@@ -41,44 +37,6 @@ bool is_produced_by(const Graph& g, ValueId v, const std::string& op) {
 
 /// Whether the operator is one that quantisers leave out if rounding to levels bounds numbers as it does.
 bool is_bound(const Op& op) { return op.is<Relu>() || op.is<Clamp>(); }
-
-/// The nodes that compute the value, in order, if it depends on constants only and they are few.
-std::optional<std::vector<NodeId>> constant_nodes(const Graph& g, ValueId v) {
-  constexpr std::size_t kMost = 16;
-  std::vector<NodeId> out, work;
-  const auto read = [&](ValueId x) {
-    if (!x.valid() || g.constant(x)) return true;
-    const auto maker = g.producer(x);
-    if (!maker.valid()) return false;
-    if (std::find(out.begin(), out.end(), maker) == out.end()) out.push_back(maker), work.push_back(maker);
-    return out.size() <= kMost;
-  };
-  if (!read(v)) return std::nullopt;
-  while (!work.empty()) {
-    const auto id = work.back();
-    work.pop_back();
-    for (const auto x : g.node(id).inputs)
-      if (!read(x)) return std::nullopt;
-  }
-  std::vector<NodeId> sorted;
-  std::set<NodeId> wanted(out.begin(), out.end());
-  if (wanted.size() < 2) return out;
-  for (const auto id : g.order())
-    if (wanted.contains(id)) sorted.push_back(id);
-  return sorted;
-}
-
-/// The numbers of a value that depends on constants only.
-std::optional<std::vector<double>> constant_numbers(const Graph& g, ValueId v) {
-  if (const auto* tensor = g.constant(v)) return to_doubles(tensor->to_aligned());
-  const auto nodes = constant_nodes(g, v);
-  if (!nodes) return std::nullopt;
-  Subgraph part(g);
-  for (const auto id : *nodes) part.add_node(id);
-  part.add_result("numbers", v);
-  if (!part.graph.inputs().empty()) return std::nullopt;
-  return to_doubles(interpret(part.graph, {})[0].to_aligned());
-}
 
 /// How alike two lists of weights are, at most 1: the mean over output channels of the cosine of the angle
 /// between the two, so that the scale of a channel does not count.
@@ -294,8 +252,7 @@ class Finder {
   /// Both read values that are counterparts, or what follows such values.
   bool reads_same(const Node& ours, const Node& theirs) const {
     const auto v = nearest_known(f_, ours.inputs[0], [&](ValueId x) { return out_.of.contains(x); });
-    const auto w =
-        nearest_known(q_, theirs.inputs[0], [&](ValueId x) { return out_.quantised.contains(x); });
+    const auto w = nearest_known(q_, theirs.inputs[0], [&](ValueId x) { return out_.quantised.contains(x); });
     if (!v.valid() || !w.valid()) return false;
     const auto& c = out_.of.at(v);
     return c.computed == w || std::find(c.rounded.begin(), c.rounded.end(), w) != c.rounded.end();
@@ -389,26 +346,6 @@ bool is_layer(const Graph& g, NodeId id) {
     computed |= !constant;
   }
   return weights && computed;
-}
-
-Graph prepared_f32(const Graph& f32, const Graph& quantised) {
-  std::set<std::string> normalised;  // names of what batch normalisations read, before it is rounded, too
-  for (const auto id : quantised.order()) {
-    if (!quantised.node(id).op.is<BatchNormInference>()) continue;
-    for (auto v = quantised.node(id).inputs[0]; v.valid();) {
-      normalised.insert(quantised.value(v).name);
-      const auto maker = quantised.producer(v);
-      if (!maker.valid()) break;
-      const Node& n = quantised.node(maker);
-      const bool rounds = n.op.is<Quantize>() || n.op.is<Dequantize>() || n.op.is<FakeQuantize>();
-      v = rounds ? n.inputs[0] : ValueId{};
-    }
-  }
-  Graph g = f32;
-  fold_constants(g);
-  fold_batch_normalisation(
-      g, [&](const Absorbed& absorbed) { return !normalised.contains(absorbed.layer_output); });
-  return g;
 }
 
 Counterparts find_counterparts(const Graph& quantised, const Graph& f32) {

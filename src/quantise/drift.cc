@@ -17,7 +17,8 @@ void Drift::add(const Tensor& exact, const Tensor& other) {
   const auto a = to_doubles(exact), b = to_doubles(other);
   for (std::size_t i = 0; i < a.size(); ++i) {
     if (!std::isfinite(a[i]) || !std::isfinite(b[i])) {
-      not_comparable_ += !(a[i] == b[i] || (std::isnan(a[i]) && std::isnan(b[i])));
+      const bool same = a[i] == b[i] || (std::isnan(a[i]) && std::isnan(b[i]));
+      ++(same ? not_finite_ : not_comparable_);
       continue;
     }
     const double difference = std::fabs(a[i] - b[i]);

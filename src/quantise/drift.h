@@ -20,10 +20,12 @@ class Drift {
   double max() const { return max_; }
   double mean() const;
   std::size_t not_comparable() const { return not_comparable_; }
+  /// Elements that are the same NaN or infinity in both: no other figure knows of them.
+  std::size_t not_finite() const { return not_finite_; }
 
  private:
   double signal_ = 0, noise_ = 0, sum_ = 0, max_ = 0;
-  std::size_t count_ = 0, not_comparable_ = 0;
+  std::size_t count_ = 0, not_comparable_ = 0, not_finite_ = 0;
 };
 
 }  // namespace lamina

@@ -8,6 +8,8 @@
 #include "base/error.h"
 #include "ops/elementwise.h"
 #include "quantise/leave_out.h"
+#include "quantise/prepared_f32.h"
+#include "rules/weights.h"
 #include "rules/widen_half.h"
 
 namespace lamina {
@@ -52,12 +54,14 @@ class Comparison {
         f_(with_inputs_of(q_, prepared_f32(widened(Inside::of(f32).loaded().graph), q_))) {
     if (has_levels(f_))
       fail(ErrorCode::bad_input, "the f32 model is quantised itself: wanted the model before quantisation");
+    equalise_as(f_, q_);
     counterparts_ = find_counterparts(q_, f_);
     switched_ = make_switched(q_, f_, counterparts_);
   }
 
   NoiseReport run() && {
     count_layers();
+    look_at_samples();
     measure_values();
     measure_switches();
     require_likeness();
@@ -96,6 +100,19 @@ class Comparison {
            "{} of the {} layers with weights of the f32 model have a counterpart in the quantised model, "
            "\"{}\" ({}) has none: wanted the model that was quantised",
            matched.size(), layers.size(), f_.label(first), f_.node(first).op.name());
+  }
+
+  /// Networks hide numbers that are not finite: a ReLU makes 0 of NaN, and no level is infinite.
+  void look_at_samples() {
+    std::vector<std::size_t> counts(q_.inputs().size());
+    for (std::size_t s = 0; s < samples_.count; ++s) {
+      const auto inputs = samples_.get(s);
+      for (std::size_t i = 0; i < inputs.size() && i < counts.size(); ++i)
+        counts[i] += is_float(inputs[i].element_type()) && !all_finite(inputs[i]);
+    }
+    report_.samples = samples_.count;
+    for (std::size_t i = 0; i < counts.size(); ++i)
+      if (counts[i] > 0) report_.not_finite.push_back({q_.value(q_.inputs()[i]).name, counts[i]});
   }
 
   /// Measures every value of the quantised model beside the f32 model's.

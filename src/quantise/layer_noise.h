@@ -33,12 +33,20 @@ struct OutputNoise {
   Drift drift;  ///< of the quantised model from the f32 model
 };
 
+/// An input that holds NaN or infinities in some of the samples.
+struct InputNotFinite {
+  std::string name;
+  std::size_t samples = 0;
+};
+
 struct NoiseReport {
   std::vector<LayerNoise> layers;  ///< the worst output first; without layers that are exact
   std::vector<OutputNoise> outputs;
-  std::size_t weighted = 0;  ///< layers with weights
-  std::size_t matched = 0;   ///< layers with weights that have a measurement of their own
-  std::size_t exact = 0;     ///< layers with weights that are not in `layers`, since they are not quantised
+  std::size_t samples = 0;
+  std::vector<InputNotFinite> not_finite;  ///< what is measured with such inputs means little
+  std::size_t weighted = 0;                ///< layers with weights
+  std::size_t matched = 0;                 ///< layers with weights that have a measurement of their own
+  std::size_t exact = 0;  ///< layers with weights that are not in `layers`, since they are not quantised
   /// Names of nodes of the f32 model which are best not quantised, the worst first. Empty where that gains
   /// nothing worth the while.
   std::vector<std::string> leave_out;

@@ -161,29 +161,37 @@ std::vector<double> equalising_factors(const Graph& g, NodeId first, NodeId seco
 
 }  // namespace
 
-std::size_t equalise(Graph& g, const std::vector<Layer>& layers) {
-  constexpr int kTurns = 20;
+std::vector<LayerPair> equalisable_pairs(const Graph& g, const std::vector<Layer>& layers) {
   std::set<NodeId> ids;
   for (const auto& layer : layers)
     if (layer.reason.empty()) ids.insert(layer.node);
-  std::vector<std::pair<NodeId, NodeId>> pairs;
+  std::vector<LayerPair> out;
   for (const auto& layer : layers)
     if (const auto next = ids.contains(layer.node) ? next_layer(g, layer.node, ids) : NodeId{}; next.valid())
-      pairs.emplace_back(layer.node, next);
+      out.push_back({layer.node, next});
+  return out;
+}
+
+bool scale_between(Graph& g, const LayerPair& pair, const std::vector<double>& factors) {
+  const auto before = g.node(pair.first).inputs;
+  if (!scale_outputs(g, pair.first, {.factor = factors, .shift = std::vector<double>(factors.size())}))
+    return false;
+  if (scale_inputs(g, pair.second, factors)) return true;
+  g.set_inputs(pair.first, before);
+  return false;
+}
+
+std::size_t equalise(Graph& g, const std::vector<Layer>& layers) {
+  constexpr int kTurns = 20;
+  const auto pairs = equalisable_pairs(g, layers);
   std::set<NodeId> scaled;  // the first ones
   for (int turn = 0; turn < kTurns; ++turn) {
     double most = 1;
-    for (const auto& [first, second] : pairs) {
-      PerChannel by{.factor = equalising_factors(g, first, second), .shift = {}};
-      by.shift.resize(by.factor.size());
-      const auto before = g.node(first).inputs;
-      if (!scale_outputs(g, first, by)) continue;
-      if (!scale_inputs(g, second, by.factor)) {
-        g.set_inputs(first, before);
-        continue;
-      }
-      scaled.insert(first);
-      for (const double f : by.factor) most = std::max({most, f, 1 / f});
+    for (const auto& pair : pairs) {
+      const auto factors = equalising_factors(g, pair.first, pair.second);
+      if (!scale_between(g, pair, factors)) continue;
+      scaled.insert(pair.first);
+      for (const double f : factors) most = std::max({most, f, 1 / f});
     }
     if (most < 1.01) break;
   }

@@ -22,6 +22,18 @@ std::vector<Absorbed> fold_batch_normalisation(Graph& graph,
 /// most, each channel is scaled so that both see the same range. Returns how many pairs were scaled.
 std::size_t equalise(Graph& graph, const std::vector<Layer>& layers);
 
+/// One layer, and the next that alone reads its channels as equalise() has it.
+struct LayerPair {
+  NodeId first, second;
+};
+
+/// In the order of execution; of the layers that are quantised.
+std::vector<LayerPair> equalisable_pairs(const Graph& graph, const std::vector<Layer>& layers);
+
+/// Multiplies the channels between the two by these factors, which are above 0: the function stays the same.
+/// False: nothing is changed, since weights are not constant f32 or would not be finite.
+bool scale_between(Graph& graph, const LayerPair& pair, const std::vector<double>& factors);
+
 /// Evaluates nodes whose inputs are constants: weights that the file reshapes, say.
 void fold_constants(Graph& graph);
 

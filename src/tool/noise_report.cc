@@ -64,6 +64,21 @@ std::string matched_text(const NoiseReport& r) {
                      r.matched, r.weighted, r.exact);
 }
 
+std::string not_finite_text(const Drift& drift) {
+  if (drift.not_finite() == 0) return "";
+  return fmt::format("; left out: {} NaN or infinite in both models", drift.not_finite());
+}
+
+std::vector<std::string> inputs_not_finite(const NoiseReport& r) {
+  std::vector<std::string> out;
+  for (const auto& [name, samples] : r.not_finite)
+    out.push_back(
+        fmt::format("{} has NaN or infinities in {} of {} sample{}: the figures hold what the models "
+                    "make of them, and may mean little.",
+                    name, samples, r.samples, r.samples == 1 ? "" : "s"));
+  return out;
+}
+
 /// What follows from the report, a sentence each.
 std::vector<std::string> advice(const NoiseReport& r) {
   if (!r.has_shares) {
@@ -117,8 +132,9 @@ std::string outputs_table(const NoiseReport& r) {
       "difference</td><td>mean difference</td></tr>\n";
   for (const auto& [name, drift] : r.outputs)
     out += "<tr><th>" + escape_xml(name) + "</th>" + snr_bar(drift.sqnr()) +
-           html_cell(decibel_text(drift.sqnr())) + html_cell(fmt::format("{:.4g}", drift.max())) +
-           html_cell(fmt::format("{:.4g}", drift.mean())) + "</tr>\n";
+           html_cell(decibel_text(drift.sqnr()) + not_finite_text(drift)) +
+           html_cell(fmt::format("{:.4g}", drift.max())) + html_cell(fmt::format("{:.4g}", drift.mean())) +
+           "</tr>\n";
   return out + "</table>\n";
 }
 
@@ -174,9 +190,11 @@ std::vector<std::string> lines_of(const NoiseReport& r) {
     row(l->name, operators_of(*l), r.has_shares ? share_text(l->share) : "-", decibel_text(l->snr),
         decibel_text(l->own), input_text(*l));
   if (!rows.empty()) out.emplace_back();
+  for (const auto& sentence : inputs_not_finite(r)) out.push_back("input       " + sentence);
   for (const auto& [name, drift] : r.outputs)
-    out.push_back(fmt::format("output      {}: {}, relative {:.3g}, max {:.3g}, mean {:.3g}", name,
-                              decibel_text(drift.sqnr()), drift.relative(), drift.max(), drift.mean()));
+    out.push_back(fmt::format("output      {}: {}, relative {:.3g}, max {:.3g}, mean {:.3g}{}", name,
+                              decibel_text(drift.sqnr()), drift.relative(), drift.max(), drift.mean(),
+                              not_finite_text(drift)));
   out.push_back("layers      " + matched_text(r));
   for (const auto& sentence : advice(r)) out.push_back("leave out   " + sentence);
   if (r.leave_out.empty()) return out;
@@ -186,14 +204,18 @@ std::vector<std::string> lines_of(const NoiseReport& r) {
 }
 
 nlohmann::json json_of(const NoiseSubject& subject, const NoiseReport& r) {
-  auto outputs = nlohmann::json::array(), layers = nlohmann::json::array();
+  auto outputs = nlohmann::json::array(), layers = nlohmann::json::array(),
+       not_finite = nlohmann::json::array();
+  for (const auto& [name, samples] : r.not_finite)
+    not_finite.push_back({{"name", name}, {"samples", samples}});
   for (const auto& [name, drift] : r.outputs)
     outputs.push_back({{"name", name},
                        {"snr_db", finite_number(drift.sqnr())},
                        {"relative", finite_number(drift.relative())},
                        {"max", drift.max()},
                        {"mean", drift.mean()},
-                       {"not_comparable", drift.not_comparable()}});
+                       {"not_comparable", drift.not_comparable()},
+                       {"not_finite", drift.not_finite()}});
   for (const auto* l : rows_by_share(r))
     layers.push_back({{"name", l->name},
                       {"operators", l->operators},
@@ -207,6 +229,8 @@ nlohmann::json json_of(const NoiseSubject& subject, const NoiseReport& r) {
           {"against", subject.f32},
           {"random_inputs", subject.random_inputs},
           {"notes", subject.notes},
+          {"samples", r.samples},
+          {"inputs_not_finite", std::move(not_finite)},
           {"outputs", std::move(outputs)},
           {"layers", std::move(layers)},
           {"layers_with_weights", r.weighted},
@@ -233,6 +257,8 @@ std::string html_of(const NoiseSubject& subject, const NoiseReport& r) {
             escape_xml(python_list(r.leave_out)) + "</figcaption></figure>\n";
   if (subject.random_inputs)
     body += "<p class=\"lead\">Measured with random inputs. Real ones give other figures.</p>\n";
+  for (const auto& sentence : inputs_not_finite(r))
+    body += "<p class=\"lead\">Input " + escape_xml(sentence) + "</p>\n";
   for (const auto& note : subject.notes) body += "<p class=\"note\">" + escape_xml(note) + "</p>\n";
   body += outputs_table(r) + "<h2>Layers</h2>\n";
   for (const auto* sentence : kExplanation) body += fmt::format("<p class=\"note\">{}</p>\n", sentence);

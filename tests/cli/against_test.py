@@ -129,6 +129,24 @@ class AgainstTest(unittest.TestCase):
         done = self.check(f32, "--input", self.data / "0.npy", model=self.int8)
         self.assertEqual(done.returncode, 0, done.stderr)
 
+    def test_inputs_that_are_not_finite_are_said(self) -> None:
+        data = self.path / "not_finite"
+        data.mkdir()
+        for i in range(3):
+            image = np.load(self.data / f"{i}.npy")
+            if i == 1:
+                image[0, 0, 3, 3] = np.nan
+            np.save(data / f"{i}.npy", image)
+        page = self.path / "not_finite.html"
+        done = self.check(self.f32, "--data", data, "--html", page)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        lines = [line for line in done.stdout.splitlines() if line.startswith("input  ")]
+        self.assertEqual(len(lines), 1, done.stdout)
+        self.assertIn("image has NaN or infinities in 1 of 3 samples", lines[0])
+        self.assertIn("NaN or infinities", page.read_text())
+        done = self.check(self.f32, "--data", data, "--json", "-")
+        self.assertEqual(json.loads(done.stdout)["inputs_not_finite"], [{"name": "image", "samples": 1}])
+
     def test_errors(self) -> None:
         def line(done: subprocess.CompletedProcess[str], status: int) -> str:
             self.assertEqual((done.returncode, done.stderr.count("\n")), (status, 1), done.stderr)

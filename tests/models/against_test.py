@@ -261,6 +261,76 @@ def seeded(folder: pathlib.Path, failures: list[str]) -> None:
                 failures.append(f"{name} {form}: {report['layers_matched']} of {report['layers_with_weights']} layers, {report['snr_db']} dB, {real} dB")
 
 
+def equalised() -> onnx.ModelProto:
+    """Convolutions in a row, one of them depthwise, with channels of very different ranges: `lamina quantize` equalises them."""
+    n = Network(4, [1, 3, 12, 12])
+    for channels, groups in ((8, 1), (8, 8), (8, 1)):
+        n.conv(channels, groups=groups)
+        weights = numpy_helper.to_array(n.tensors[-2]) * np.array([1, 8, 0.1, 1, 3, 0.3, 1, 20], "f4").reshape(8, 1, 1, 1)
+        n.tensors[-2].CopyFrom(numpy_helper.from_array(weights, n.tensors[-2].name))
+        n.node("Relu")
+    n.conv(4)
+    return n.model()
+
+
+def by_lamina(folder: pathlib.Path, failures: list[str]) -> None:
+    model = equalised()
+    f32, data = folder / "equalised.onnx", folder / "data"
+    onnx.save(model, f32)
+    data.mkdir()
+    samples = inputs_of(model, 4, 7)
+    for i, inputs in enumerate(samples):
+        np.savez(data / f"{i}.npz", **inputs)
+    for granularity in ("per-channel", "per-tensor"):
+        for kind in ("onnx", "xml"):
+            to = folder / f"equalised_int8.{kind}"
+            command = [TOOL, "quantize", str(f32), "--data", str(data), "-o", str(to), "--granularity", granularity]
+            done = subprocess.run(command, capture_output=True, text=True, timeout=300)
+            if done.returncode or "channels equalised" not in done.stdout:
+                failures.append(f"lamina {granularity} {kind}: not equalised: {done.stdout}{done.stderr}")
+                continue
+            report = check(to, f32, samples)
+            own = min(layer["own_snr_db"] or math.inf for layer in report["layers"])
+            output = min(layer["snr_db"] for layer in report["layers"])
+            print(f"lamina {granularity} {kind}: {report['snr_db']:.1f} dB, own noise {own:.1f} dB at most, outputs of layers {output:.1f} dB")
+            if own < 30 or output < 25:
+                failures.append(f"lamina {granularity} {kind}: own noise {own} dB, outputs of layers {output} dB")
+            other = check(to, renamed(f32, folder / "equalised_renamed.onnx"), samples)
+            if other["layers_matched"] != report["layers_matched"] or min(layer["own_snr_db"] or math.inf for layer in other["layers"]) < 30:
+                failures.append(f"lamina {granularity} {kind}, other names: {other['layers']}")
+            if kind == "onnx" and abs(snr(to, f32, samples) - report["snr_db"]) > 1.5:
+                failures.append(f"lamina {granularity}: {snr(to, f32, samples)} dB in ONNX Runtime, {report['snr_db']} dB reported")
+
+
+def reordered(folder: pathlib.Path, failures: list[str]) -> None:
+    """Inputs and outputs of one shape, listed in another order in the quantised file."""
+    random = np.random.default_rng(5)
+    value = helper.make_tensor_value_info
+    nodes, tensors = [], []
+    for side in "ab":
+        tensors.append(numpy_helper.from_array(random.standard_normal((16, 16)).astype("f4"), f"w{side}"))
+        nodes.append(helper.make_node("MatMul", [f"x{side}", f"w{side}"], [f"m{side}"], f"product_{side}"))
+    nodes.append(helper.make_node("Tanh", ["ma"], ["ya"], "ya"))
+    nodes.append(helper.make_node("Mul", ["ma", "mb"], ["yb"], "yb"))
+    ports = [[value(f"{k}{side}", TensorProto.FLOAT, [4, 16]) for side in "ab"] for k in "xy"]
+    f32, q, turned = folder / "order.onnx", folder / "order_int8.onnx", folder / "turned_int8.onnx"
+    onnx.save(helper.make_model(helper.make_graph(nodes, "g", *ports, tensors), opset_imports=[helper.make_opsetid("", 13)], ir_version=7), f32)
+    samples = [{f"x{side}": random.standard_normal((4, 16)).astype("f4") for side in "ab"} for _ in range(4)]
+    quantised(f32, q, "qdq", samples, [])
+    model = onnx.load(q)
+    for field in (model.graph.input, model.graph.output):
+        both = list(field)[::-1]
+        del field[:]
+        field.extend(both)
+    onnx.save(model, turned)
+    wanted, got = check(q, f32, samples), check(turned, f32, samples)
+    for report in (wanted, got):
+        report["outputs"].sort(key=lambda output: output["name"])
+    for name in ("outputs", "layers", "leave_out"):
+        if wanted[name] != got[name]:
+            failures.append(f"in another order: {name} {got[name]}, wanted {wanted[name]}")
+
+
 def shared(folder: pathlib.Path, failures: list[str]) -> None:
     for name, form in (("squeezenet_f32", "qdq"), ("squeezenet_f32", "qop"), ("face_landmark", "qdq_s8"), ("ultraface_rfb_320", "qdq"), ("superres_espcn", "qdq"), ("dtln_1", "dynamic"), ("dtln_2", "dynamic")):
         f32 = SHARED / f"{name}.onnx"
@@ -286,6 +356,8 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as path:
         folder = pathlib.Path(path)
         seeded(folder, failures)
+        by_lamina(folder, failures)
+        reordered(folder, failures)
         shared(folder, failures)
     if failures:
         raise SystemExit("\n".join(failures))

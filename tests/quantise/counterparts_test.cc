@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
+#include "quantise/prepared_f32.h"
 #include "quantise/switched.h"
 #include "tests/support/run_graph.h"
 
@@ -112,6 +113,28 @@ TEST(Counterparts, layers_with_other_names_by_their_weights) {
     t = Multiply(one, other)
   })");
   EXPECT_EQ(matches(turned, f), "one:n other:k s:o t:u x:p");
+}
+
+TEST(Counterparts, layers_that_share_weights_by_what_they_read) {
+  const std::string third = "  u = const f32[4,4,1,1] seed(9)\n";
+  const auto f = parse("graph (x: f32[1,4,3,3], z: f32[1,4,3,3]) -> (y) {" + kWeights + third + R"(
+    a = Convolution(x, w)
+    r = Relu(a)
+    c = Convolution(r, v)
+    b = Convolution(z, w)
+    s = Relu(b)
+    d = Convolution(s, v)
+    e = Subtract(c, d)
+    y = Convolution(e, u)
+  })");
+  const std::string one = "    a2 = Convolution(x, w)\n    r2 = Relu(a2)\n    c2 = Convolution(r2, v)\n";
+  const std::string other = "    b2 = Convolution(z, w)\n    s2 = Relu(b2)\n    d2 = Convolution(s2, v)\n";
+  for (const auto& layers : {one + other, other + one}) {
+    SCOPED_TRACE(layers);
+    const auto q = parse("graph (x: f32[1,4,3,3], z: f32[1,4,3,3]) -> (y) {" + kWeights + third + layers +
+                         "    e2 = Subtract(c2, d2)\n    y = Convolution(e2, u)\n  }");
+    EXPECT_EQ(matches(q, f), "a:a2 b:b2 c:c2 d:d2 r:r2 s:s2 x:x y:y z:z");
+  }
 }
 
 TEST(Counterparts, batch_normalisation_is_folded_unless_both_have_it) {

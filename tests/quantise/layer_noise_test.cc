@@ -123,6 +123,39 @@ TEST(LayerNoise, the_same_model_has_no_noise) {
   EXPECT_FALSE(r.has_shares);
 }
 
+TEST(LayerNoise, layers_that_were_equalised_are_measured_as_others) {
+  const auto f32 = network();
+  auto equalised = request();
+  equalised.equalise = true;
+  const auto q = quantised(f32, equalised);
+  EXPECT_EQ(q.equalised, 3u);
+  const auto r = noise(q.onnx, f32);
+  EXPECT_EQ(r.matched, 4u);
+  for (const auto& layer : r.layers) EXPECT_GT(layer.own, 25) << layer.name;
+  EXPECT_GT(r.snr_of_rest, 90);
+}
+
+TEST(LayerNoise, samples_that_are_not_finite_are_said) {
+  const auto f32 = network();
+  const auto q = quantised(f32, request()).onnx;
+  auto r = request();
+  const auto get = r.samples.get;
+  r.samples.get = [&](std::size_t i) {
+    auto inputs = get(i);
+    if (i != 1) return inputs;
+    auto numbers = to_doubles(inputs[0]);
+    numbers[3] = std::nan("");
+    inputs[0] = from_doubles(ElementType::f32, inputs[0].shape(), numbers);
+    return inputs;
+  };
+  const auto report = layer_noise(model_of(q), model_of(f32), r.samples, r.running);
+  ASSERT_EQ(report.not_finite.size(), 1u);
+  EXPECT_EQ(report.not_finite[0].name, "x");
+  EXPECT_EQ(report.not_finite[0].samples, 1u);
+  EXPECT_EQ(report.samples, r.samples.count);
+  EXPECT_TRUE(noise(q, f32).not_finite.empty());
+}
+
 TEST(LayerNoise, models_of_another_family_are_refused_in_a_line) {
   const auto f32 = network();
   const auto q = quantised(f32, request()).onnx;

@@ -1,0 +1,16 @@
+#pragma once
+/// Values that depend on constants only: weights that are stored in few bits, say.
+#include <optional>
+#include <vector>
+
+#include "graph/graph.h"
+
+namespace lamina {
+
+/// The nodes that make the value, if it depends on constants only; the least first.
+std::optional<std::vector<NodeId>> constant_nodes(const Graph& graph, ValueId value);
+
+/// The numbers of a value that depends on constants only.
+std::optional<std::vector<double>> constant_numbers(const Graph& graph, ValueId value);
+
+}  // namespace lamina

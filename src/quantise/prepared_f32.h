@@ -1,0 +1,17 @@
+#pragma once
+/// The f32 graph as the quantiser saw it that made a quantised graph.
+#include "graph/graph.h"
+
+namespace lamina {
+
+/// Constants are folded, and batch normalisation is part of the convolution before it unless the quantised
+/// graph has it, too. Inputs and results are in the order of the quantised graph's where both have the same
+/// names; else they keep their places.
+Graph prepared_f32(const Graph& f32, const Graph& quantised);
+
+/// Channels are scaled as cross-layer equalisation scaled those of the quantised graph, if it did: the
+/// function of `f32` stays the same. `f32`: as prepared_f32() makes it. Throws as find_counterparts() does.
+/// Returns how many pairs of layers were scaled.
+std::size_t equalise_as(Graph& f32, const Graph& quantised);
+
+}  // namespace lamina
