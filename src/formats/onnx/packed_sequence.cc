@@ -93,12 +93,14 @@ void require_values(const Sequence& s) {
   if (s.form == SequenceForm::open) throw NotSupported{"a sequence that is not known"};
 }
 
-/// Sizes that all elements have: the largest along each axis. What is made of them does not fit where the
-/// elements have other sizes, and fails.
+/// Sizes that all elements have. Where they differ it is -2, which fits no shape: what is made of them fails.
 ValueId common_sizes(const Building& b, const Sequence& s) {
   ReduceMax largest;
-  largest.keep_dims = false;
-  return b.add(largest, {s.values[1], b.ints_constant({0})});
+  ReduceMin smallest;
+  largest.keep_dims = smallest.keep_dims = false;
+  const auto first = b.ints_constant({0});
+  const auto most = b.add(largest, {s.values[1], first}), least = b.add(smallest, {s.values[1], first});
+  return b.add(Select{}, {b.add(Equal{}, {most, least}), most, b.int_constant(-2)});
 }
 
 /// Elements of one shape, one behind the other along a new first axis.
