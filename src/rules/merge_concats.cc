@@ -108,6 +108,8 @@ Found<NodeId> undone_split(const Match& m) {
   const auto cut = normalize_axis((*axis)[0], shape.rank(), "axis"),
              joined = normalize_axis(n.op.as<Concat>()->axis, shape.rank(), "axis");
   if (cut != joined) return Verdict::no("'{}' cuts axis {}, it joins along {}", g.label(id), cut, joined);
+  if (!shape[cut].same(g.type(n.outputs[0]).shape[cut]))  // a split that does not come out even is an error
+    return Verdict::no("the parts of '{}' may not add up to {}", g.label(id), to_string(shape[cut]));
   if (m.is_exempt(id)) return Verdict::no("'{}' is exempt", g.label(id));
   if (auto v = output_stays_apart(m, n.outputs[0], split.inputs[0]); !v) return v;
   return id;

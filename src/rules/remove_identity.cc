@@ -88,6 +88,30 @@ bool sign_of_zero_matters(const Graph& g, ValueId value) {
 
 namespace {
 
+/// Sizes and positions that the node reads beside its data are constants or follow from shapes, so that what
+/// computes them cannot fail. Without elements the result is the same whatever they are; what fails must fail
+/// yet.
+bool others_are_certain(const Graph& g, const Node& n) {
+  const auto& in = g.type(n.inputs[0]).shape;
+  if (!in.ranked() || std::none_of(in.dims().begin(), in.dims().end(), [](const Dim& d) { return d.is(0); }))
+    return true;
+  return std::all_of(n.inputs.begin() + 1, n.inputs.end(), [&](ValueId v) {
+    return !v.valid() || g.constant(v) != nullptr || dims_of_value(g, v).has_value();
+  });
+}
+
+/// A Reshape to a size that is given fails where the input has another one; -1 is what the input has.
+bool reshape_keeps_shape(const Graph& g, const Node& n) {
+  const auto& in = g.type(n.inputs[0]).shape;
+  const auto& out = g.type(n.outputs[0]).shape;
+  if (in.same(out)) return true;
+  const auto pattern = n.op.is<Reshape>() ? dims_of_value(g, n.inputs[1]) : std::nullopt;
+  if (!pattern || !same_shape_of_same_count(in, out) || pattern->size() != in.rank()) return false;
+  for (std::size_t i = 0; i < in.rank(); ++i)
+    if (!in[i].same(out[i]) && !(*pattern)[i].is(-1)) return false;
+  return true;
+}
+
 bool keeps_every_element(const Graph& g, const Node& n) {
   const auto& in = g.type(n.inputs[0]).shape;
   const auto& out = g.type(n.outputs[0]).shape;
@@ -95,7 +119,8 @@ bool keeps_every_element(const Graph& g, const Node& n) {
   if (const auto* convert = n.op.as<Convert>())
     return g.type(n.inputs[0]).element == convert->destination_type;
   if (n.op.is<ConvertLike>()) return g.type(n.inputs[0]).element == g.type(n.outputs[0]).element;
-  if (n.op.has(Trait::keeps_values)) return same_shape_of_same_count(in, out);
+  if (n.op.has(Trait::keeps_values)) return reshape_keeps_shape(g, n);
+  if (!others_are_certain(g, n)) return false;
   if (n.op.is<Broadcast>() || n.op.is<Tile>()) return in.same(out);
   if (n.op.is<Transpose>()) {
     if (const auto order = transpose_order(g, n)) return std::is_sorted(order->begin(), order->end());
@@ -110,7 +135,8 @@ bool keeps_every_element(const Graph& g, const Node& n) {
            all_equal(n.op.as<StridedSlice>()->shrink_axis_mask, 0);
   if (n.op.is<PRelu>()) return uniform_value(g, n.inputs[1]) == 1.0;
   if (n.op.is<Concat>()) return n.inputs.size() == 1;
-  if (n.op.is<Split>() || n.op.is<VariadicSplit>()) return n.outputs.size() == 1;
+  if (n.op.is<Split>()) return n.outputs.size() == 1;
+  if (n.op.is<VariadicSplit>()) return n.outputs.size() == 1 && in.same(out);
   if (const auto* clamp = n.op.as<Clamp>()) return clamp->min == -INFINITY && clamp->max == INFINITY;
   if (const auto* shuffle = n.op.as<ShuffleChannels>()) return shuffle->group == 1;
   return false;

@@ -102,6 +102,69 @@ TEST(OnnxOperators, PadOfSomeAxes) {
             (List{7, 1}));
 }
 
+TEST(OnnxOperators, SplitRefusesLengthsBelowZero) {
+  OnnxGraph g;
+  g.input("x", ElementType::f32, {"n"}).node("Split", {"x", "p"}, {"a", "b"}).output("a").output("b");
+  auto known = g;
+  known.initializer("p", integers({2}, {-1, 3}));
+  EXPECT_EQ(onnx_refusal(onnx_model(known)), "node \"a\" (Split, opset 13): split has -1, wanted 0 or more");
+  g.input("p", ElementType::i64, {"2"});
+  const auto x = floats({4}, {0, 1, 2, 3});
+  EXPECT_EQ(values(run_onnx(g, {x, integers({2}, {0, 4})})[1]), values(x));
+  EXPECT_THROW(run_onnx(g, {x, integers({2}, {-1, 3})}), Error);
+  EXPECT_THROW(run_onnx(g, {x, integers({2}, {5, -1})}), Error);
+}
+
+TEST(OnnxOperators, NegativePadsCutBeforeOthersWrap) {
+  const auto x = floats({4}, {0, 1, 2, 3});
+  const auto padded = [&](std::int64_t begin, std::int64_t end) {
+    OnnxGraph g;
+    g.input("x", ElementType::f32, {"n"}).input("p", ElementType::i64, {"2"});
+    g.node("Pad", {"x", "p"}, {"y"}, {attribute("mode", "wrap")}).output("y");
+    const auto pads = integers({2}, {begin, end});
+    const auto computed = values(run_onnx(g, {x, pads}, 19)[0]);
+    EXPECT_EQ(values(run_node("Pad", {x, pads}, {attribute("mode", "wrap")}, 19)), computed);
+    return computed;
+  };
+  EXPECT_EQ(padded(1, -1), (List{2, 0, 1, 2}));
+  EXPECT_EQ(padded(-2, 1), (List{2, 3, 2}));
+  EXPECT_EQ(padded(1, 1), (List{3, 0, 1, 2, 3, 0}));
+}
+
+TEST(OnnxOperators, MaxUnpoolToTheShapeBeforePooling) {
+  const Texts window{attribute("kernel_shape", Longs{2, 2}), attribute("strides", Longs{2, 2})};
+  OnnxGraph g;
+  g.input("x", ElementType::f32, {"n", "c", "h", "w"}).node("MaxPool", {"x"}, {"p", "i"}, window);
+  auto to_shape = g, to_given = g;
+  to_shape.node("Shape", {"x"}, {"s"}).node("MaxUnpool", {"p", "i", "s"}, {"y"}, window).output("y");
+  const auto x = floats({1, 1, 3, 3}, {1, 2, 3, 4, 5, 6, 7, 8, 9});
+  EXPECT_EQ(values(run_onnx(to_shape, {x})[0]), (List{0, 0, 0, 0, 5, 0, 0, 0, 0}));
+  to_given.input("s", ElementType::i64, {"4"}).node("MaxUnpool", {"p", "i", "s"}, {"y"}, window).output("y");
+  const auto y = run_onnx(to_given, {x, integers({4}, {1, 1, 3, 4})})[0];
+  EXPECT_EQ(y.shape(), (Dims{1, 1, 3, 4}));
+  EXPECT_EQ(values(y), (List{0, 0, 0, 0, 0, 5, 0, 0, 0, 0, 0, 0}));
+  EXPECT_THROW(run_onnx(to_given, {x, integers({4}, {1, 1, 2, 3})}), Error);
+}
+
+TEST(OnnxOperators, AxesOutsideOfARankThatShowsAtRunTime) {
+  const Tensor x(ElementType::f32, {2, 3, 4});
+  const auto shape_of = [&](const char* type, std::int64_t axis) {
+    OnnxGraph g;
+    g.input("x", ElementType::f32, {"a", "b", "c"}).input("k", ElementType::i64, {"n"});
+    g.node("Reshape", {"x", "k"}, {"r"}).node(type, {"r"}, {"y"}, {attribute("axis", axis)}).output("y");
+    return run_onnx(g, {x, integers({2}, {6, 4})}, 12)[0].shape();
+  };
+  for (const auto* type : {"Softmax", "LogSoftmax"}) {
+    EXPECT_EQ(shape_of(type, -2), (Dims{6, 4}));
+    EXPECT_THROW(shape_of(type, 2), Error);
+    EXPECT_THROW(shape_of(type, -3), Error);
+  }
+  EXPECT_EQ(shape_of("Flatten", 2), (Dims{24, 1}));
+  EXPECT_EQ(shape_of("Flatten", -2), (Dims{1, 24}));
+  EXPECT_THROW(shape_of("Flatten", 3), Error);
+  EXPECT_THROW(shape_of("Flatten", -3), Error);
+}
+
 TEST(OnnxOperators, FlattenAtAnyAxis) {
   const Tensor x(ElementType::f32, {2, 3, 4});
   EXPECT_EQ(run_node("Flatten", {x}, {attribute("axis", 0)}).shape(), (Dims{1, 24}));

@@ -118,6 +118,40 @@ TEST(OnnxSequences, LengthsMayShowAtRunTime) {
   EXPECT_THROW(run_onnx(g, {floats({2, 2}, {0, 1, 2, 3})}), Error);  // there is no element 1
 }
 
+TEST(OnnxSequences, ComputedLengthsBelowZeroAreErrors) {
+  for (const auto* size : {"n", "2"}) {
+    OnnxGraph g;
+    g.input("x", ElementType::f32, {"n"}).input("p", ElementType::i64, {size}).initializer("one", index(1));
+    g.node("SplitToSequence", {"x", "p"}, {"s"}).node("SequenceAt", {"s", "one"}, {"y"}).output("y");
+    const auto part = [&](const List& lengths) {
+      const Tensor p = Tensor::of<std::int64_t>({2}, Ints(lengths.begin(), lengths.end()));
+      return values(run_onnx(g, {floats({4}, {0, 1, 2, 3}), p})[0]);
+    };
+    EXPECT_EQ(part({3, 1}), List{3});
+    for (const auto& wrong : {List{5, -1}, List{-1, 3}, List{6, -2}, List{-1, 5}, List{2, 1}})
+      EXPECT_THROW(part(wrong), Error) << size << " " << wrong[0];
+  }
+}
+
+TEST(OnnxSequences, ElementsOfDifferentSizesAreNotJoined) {
+  const auto join = [](const Texts& attributes, const Dims& first, const Dims& second) {
+    OnnxGraph g;
+    g.input("x", ElementType::f32, {"a", "b"}).input("z", ElementType::f32, {"c", "d"});
+    g.input("i", ElementType::i64, {}).node("SequenceConstruct", {"x"}, {"s"});
+    g.node("SequenceInsert", {"s", "z", "i"}, {"t"}).node("ConcatFromSequence", {"t"}, {"y"}, attributes);
+    g.output("y");
+    return run_onnx(g, {Tensor(ElementType::f32, first), Tensor(ElementType::f32, second), index(0)})[0]
+        .shape();
+  };
+  const Texts rows{attribute("axis", 0)}, stack{attribute("axis", 0), attribute("new_axis", 1)};
+  EXPECT_EQ(join(rows, {0, 5}, {2, 5}), (Dims{2, 5}));
+  EXPECT_EQ(join(stack, {0, 5}, {0, 5}), (Dims{2, 0, 5}));
+  EXPECT_THROW(join(rows, {0, 5}, {2, 3}), Error);
+  EXPECT_THROW(join(rows, {0, 5}, {0, 3}), Error);
+  EXPECT_THROW(join(stack, {0, 5}, {0, 3}), Error);
+  EXPECT_THROW(join(stack, {2, 3}, {3, 2}), Error);
+}
+
 /// A loop of n iterations that carries the sequence s.
 OnnxGraph looping(const OnnxGraph& nodes) {
   OnnxGraph body = nodes, g = two();

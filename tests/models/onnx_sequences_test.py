@@ -50,6 +50,23 @@ def splits() -> Iterator[Case]:
     yield "lengths_computed", given % "n", {"x": f(3, 9), "p": i(2, 4, 3)}
     yield "lengths_counted", given % "3", {"x": f(3, 9), "p": i(2, 4, 3)}
     yield "lengths_wrong", given % "n", {"x": f(3, 9), "p": i(2, 4, 2)}
+    for k, lengths in itertools.product(("n", "3"), ((4, 6, -1), (-1, 4, 5), (11, -2, 0), (9, 0, 0), (9, 0, 1))):
+        yield f"lengths_{k}_{'_'.join(map(str, lengths))}", given % k, {"x": f(3, 9), "p": i(*lengths)}
+    for k, lengths in itertools.product(("n", "1"), ((4,), (3,), (-1,), (-4,))):
+        feed = {"x": f(4, 3), "r": np.array(lengths, np.float32)}
+        yield f"length_{k}_{lengths[0]}", f"""g (float[n,3] x, float[{k}] r) => (float[a,3] y) <int64 i={{0}}> {{
+            z = Neg(x) p = Cast<to=7>(r) s = SplitToSequence<axis=0>(z,p) e = SequenceAt(s,i) y = Neg(e) }}""", feed
+        yield f"split_one_{k}_{lengths[0]}", f"""g (float[n,3] x, float[{k}] r) => (float[a,3] y) {{
+            z = Neg(x) p = Cast<to=7>(r) e = Split<axis=0>(z,p) y = Neg(e) }}""", feed
+    for lengths in ((3, 1), (5, -1), (-1, 5), (2, 1)):
+        yield f"split_two_{lengths[0]}_{lengths[1]}", """g (float[n,3] x, int64[2] p) => (float[a,3] y) {
+            z = Neg(x) a, b = Split<axis=0>(z,p) e = Concat<axis=0>(a,b) y = Neg(e) }""", {"x": f(4, 3), "p": i(*lengths)}
+    for size in (4, 5):
+        yield f"split_even_{size}_opset13", """g (float[n,3] x) => (float[a,3] y) {
+            z = Neg(x) a, b = Split<axis=0>(z) e = Concat<axis=0>(a,b) y = Neg(e) }""", {"x": f(size, 3)}
+    for part in (4, 100, 0, -1, -2):
+        yield f"part_{part}", "g (float[n,3] x, int64 p) => (int64 n) { s = SplitToSequence<axis=0>(x,p) n = SequenceLength(s) }", {
+            "x": f(9, 3), "p": i(part)}
     yield "part_computed", """g (float[a,b] x, int64 p, int64 i) => (float[c,d] z) {
         s = SplitToSequence<axis=1>(x,p) y = SequenceAt(s,i) t = SequenceInsert(s,y) u = SequenceInsert(t,x,i)
         z = ConcatFromSequence<axis=-1>(u) }""", {"x": f(3, 9), "p": i(4), "i": i(1)}
@@ -65,6 +82,15 @@ def places() -> Iterator[Case]:
         yield f"at_{at}", f"{head} z = SequenceAt(s,i) n = SequenceLength(s) }}", feed
         yield f"at_list_{at}", """g (float[2,3] x, float[4,3] y, int64 i) => (float[n,3] z) {
             s = SequenceConstruct(x,y) z = SequenceAt(s,i) }""", {"x": f(2, 3), "y": f(4, 3), "i": i(at)}
+
+
+    for at in (-1, 0, 1, 7):
+        yield f"insert_into_none_{at}", f"""g (float[a,3] x, int64 i) => (float[c,d] z, int64 n) <int64 p={{{at}}}> {{
+            s = SequenceConstruct(x) e = SequenceErase(s,i) u = SequenceInsert(e,x,p) n = SequenceLength(u) z = ConcatFromSequence<axis=0>(u) }}""", {
+            "x": f(2, 3), "i": i(0)}
+    for shape in ("4", "3", "-1"):
+        yield f"reshape_{shape}", f"""g (float[n] x) => (int64[a,b] y) <int64[2] p={{1,{shape}}}> {{
+            z = NonZero(x) e = Reshape(z,p) y = Neg(e) }}""", {"x": f(4)}
 
 
 def loops() -> Iterator[Case]:
@@ -164,18 +190,30 @@ def axes() -> Iterator[Case]:
     pooled = "p, q = MaxPool<kernel_shape=[2,2],strides=[2,2]>(x)"
     for size in (4, 5):
         yield f"unpool_{size}", f"""g (float[n,3,h,w] x) => (y) {{ {pooled} y = MaxUnpool<kernel_shape=[2,2],strides=[2,2]>(p,q) }}""", {"x": f(2, 3, 4, size)}
+    for size, window in itertools.product(((4, 4), (5, 7)), ("kernel_shape=[2,2],strides=[2,2]", "kernel_shape=[3,3],strides=[2,2],pads=[1,1,1,1]")):
+        yield f"unpool_to_{size[0]}_{len(window)}", f"""g (float[n,c,h,w] x) => (y) {{
+            p, q = MaxPool<{window}>(x) s = Shape(x) y = MaxUnpool<{window}>(p,q,s) }}""", {"x": f(2, 3, *size)}
+    for size in (4, 6, 3):
+        yield f"unpool_to_given_{size}", """g (float[1,1,4,4] x, int64[4] s) => (y) {
+            p, q = MaxPool<kernel_shape=[2,2],strides=[2,2]>(x) y = MaxUnpool<kernel_shape=[2,2],strides=[2,2]>(p,q,s) }""", {
+            "x": np.arange(16, 0, -1, dtype=np.float32).reshape(1, 1, 4, 4), "s": i(1, 1, size, 4)}
+    for pads in ((1, -1), (-1, 1), (-2, 3), (3, -2)):
+        name = f"pad_wrap_{pads[0]}_{pads[1]}"
+        yield name, 'g (float[a,b,c] x, int64[2] p) => (y) <int64[1] axes={2}> { y = Pad<mode="wrap">(x,p,,axes) }', {"x": x, "p": i(*pads)}
+        yield f"{name}_known", f"""g (float[a,b,c] x) => (y) <int64[2] p={{{pads[0]},{pads[1]}}}, int64[1] axes={{2}}> {{
+            y = Pad<mode="wrap">(x,p,,axes) }}""", {"x": x}
     of_any_rank = "g (float[a,b,c] x, int64[n] k) => (y) {{ z = Reshape(x,k) {} }}"
     for name, node in {"flatten": "y = Flatten<axis=-1>(z)", "flatten_2": "y = Flatten<axis=-2>(z)", "pad": "p = Shape(z) q = Concat<axis=0>(p,p) y = Pad(z,q)",
                        "unsqueeze": "a = Constant<value_ints=[0,-1]>() w = Unsqueeze(z,a) y = Relu(w)", "transpose": "y = Transpose(z)"}.items():
         yield f"rank_{name}", of_any_rank.format(node), {"x": x, "k": i(2, 3, -1)}
-    for name, axis in itertools.product(("Softmax", "LogSoftmax"), (0, 1, -1)):
+    for name, axis in itertools.product(("Softmax", "LogSoftmax", "Flatten"), (0, 1, 2, 3, 4, -1, -3, -4)):
         yield f"rank_{name}_{axis}_opset12", of_any_rank.format(f"y = {name}<axis={axis}>(z)"), {"x": x, "k": i(2, 3, -1)}
 
 
 def verdict(case: Case) -> str:
     """What is wrong; nothing when ONNX Runtime agrees."""
     name, text, feed = case
-    opset = 12 if name.endswith("opset12") else 19
+    opset = int(name.rpartition("_opset")[2]) if "_opset" in name else 19
     model = onnx.parser.parse_model(f'<ir_version: 9, opset_import: ["" : {opset}]>\n{text}')
     for port in model.graph.output:
         if not port.type.HasField("tensor_type"):

@@ -109,7 +109,9 @@ Values softmax(Call& c) {
   const auto x = c.in(0);
   if (c.version() >= 13) return {c.add(O{c.i("axis", -1)}, {x})};
   if (!c.rank(x)) {  // the product of the sizes in front, and what is left
-    const auto flat = c.reshape(x, c.concat({front_size(c, x, c.i("axis", 1)), c.ints_constant({-1})}, 0));
+    const auto axes = c.add(Maximum{}, {c.rank_of(x), c.int_constant(1)});  // a scalar counts as a vector
+    const auto front = front_size(c, x, axis_at_run_time(c, c.i("axis", 1), axes));
+    const auto flat = c.reshape(x, c.concat({front, c.ints_constant({-1})}, 0));
     return {c.reshape(c.add(O{1}, {flat}), c.shape_of(x))};
   }
   const auto axis = c.axis(c.i("axis", 1), std::max<std::size_t>(c.known_rank(x), 1));

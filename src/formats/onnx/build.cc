@@ -1,5 +1,6 @@
 #include "formats/onnx/build.h"
 
+#include <algorithm>
 #include <numeric>
 
 #include "formats/onnx/importer.h"
@@ -18,10 +19,29 @@ ValueId subtract(Call& c, ValueId a, ValueId b) { return c.add(Subtract{}, {a, b
 ValueId multiply(Call& c, ValueId a, ValueId b) { return c.add(Multiply{}, {a, b}); }
 ValueId divide(Call& c, ValueId a, ValueId b) { return c.add(Divide{false}, {a, b}); }
 
-ValueId front_size(Call& c, ValueId x, std::int64_t axis) {
+ValueId axis_at_run_time(Call& c, std::int64_t axis, ValueId axes) {
+  const auto all = c.add(Range{ElementType::i64}, {c.int_constant(0), axes, c.int_constant(1)});
+  return c.add(Gather{0, OutOfRange::error}, {all, c.ints_constant({axis}), c.int_constant(0)});
+}
+
+ValueId front_size(Call& c, ValueId x, ValueId axis) {
   ReduceProd product;
   product.keep_dims = true;
-  return c.add(product, {c.slice(c.shape_of(x), 0, 0, axis), c.ints_constant({0})});
+  const auto zero = c.ints_constant({0}), one = c.ints_constant({1});
+  return c.add(product, {c.add(Slice{}, {c.shape_of(x), zero, axis, one, zero}), zero});
+}
+
+ValueId checked_lengths(Call& c, ValueId lengths) {
+  if (const auto known = c.known_ints(lengths)) {
+    for (auto length : *known)
+      if (length < 0) c.fail("split has {}, wanted 0 or more", length);
+    return lengths;
+  }
+  const auto sizes = dims_of_value(c.graph(), lengths);
+  if (sizes && std::none_of(sizes->begin(), sizes->end(), [](const Dim& d) { return d == Dim(); }))
+    return lengths;
+  lengths = c.convert(lengths, ElementType::i64);
+  return c.add(Minimum{}, {lengths, multiply(c, lengths, c.int_constant(2))});
 }
 
 ValueId cast(Call& c, ValueId v, ElementType type) {

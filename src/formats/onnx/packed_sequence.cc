@@ -107,12 +107,15 @@ void require_values(const Sequence& s) {
   if (s.form == SequenceForm::open) throw NotSupported{"a sequence that is not known"};
 }
 
-/// Sizes of elements that should all be of one shape: the largest along each axis. If some elements have
-/// other sizes, the Reshape to these sizes fails at run time.
+/// Sizes that all elements have. A size that differs between elements is -2, which fits no shape, so that the
+/// Reshape to these sizes fails at run time.
 ValueId common_sizes(const Building& b, const Sequence& s) {
   ReduceMax largest;
-  largest.keep_dims = false;
-  return b.add(largest, {s.values[1], b.ints_constant({0})});
+  ReduceMin smallest;
+  largest.keep_dims = smallest.keep_dims = false;
+  const auto first = b.ints_constant({0});
+  const auto most = b.add(largest, {s.values[1], first}), least = b.add(smallest, {s.values[1], first});
+  return b.add(Select{}, {b.add(Equal{}, {most, least}), most, b.int_constant(-2)});
 }
 
 /// Elements of one shape, one behind the other along a new first axis.

@@ -108,26 +108,36 @@ ValueId unpooled_shape(Call& c, ValueId x) {
   return folded(c, sizes);
 }
 
-/// ONNX's own reference counts indices in the size before pooling, with output_shape, too; ONNX Runtime
-/// counts them in output_shape. A larger output has zeros behind.
-ValueId padded_behind(Call& c, ValueId y, ValueId sizes) {
-  const auto wanted = c.wanted_ints(c.in(2), "an output_shape");
-  const auto known = c.known_ints(sizes);
-  if (!known) c.unsupported("output_shape with sizes that are known only at run time");
-  bool fits = wanted.size() == known->size();
-  Ints behind;
-  for (std::size_t i = 0; fits && i < wanted.size(); ++i) {
-    behind.push_back(wanted[i] - (*known)[i]);
-    fits = behind[i] >= 0;
-  }
-  if (!fits) c.fail("output_shape is {}, wanted at least {}", to_string(wanted), to_string(*known));
-  return c.add(Pad{}, {y, c.ints_constant(Ints(wanted.size(), 0)), c.ints_constant(behind)});
+/// The shape of what a MaxPool pooled, where the indices are its second result.
+std::optional<ValueId> pooled_shape(Call& c, ValueId indices) {
+  const auto maker = c.graph().producer(indices);
+  if (!maker.valid() || !c.graph().node(maker).op.is<MaxPool>()) return std::nullopt;
+  return c.shape_of(c.graph().node(maker).inputs[0]);
 }
 
-/// Writes each element to its place in zeros of the size before pooling.
+/// Zeros behind, up to output_shape. Numbers below 0 would crop, which is an error: they get so large that no
+/// axis has as many elements.
+ValueId padded_behind(Call& c, ValueId y, ValueId sizes) {
+  const auto wanted = c.convert(c.in(2), ElementType::i64);
+  const auto all = c.known_ints(wanted), known = c.known_ints(sizes);
+  if (all && known) {
+    bool fits = all->size() == known->size();
+    for (std::size_t i = 0; fits && i < all->size(); ++i) fits = (*all)[i] >= (*known)[i];
+    if (!fits) c.fail("output_shape is {}, wanted at least {}", to_string(*all), to_string(*known));
+  }
+  const auto more = subtract(c, wanted, sizes);
+  const auto behind = c.add(Minimum{}, {more, multiply(c, more, c.int_constant(kMostPixels))});
+  return c.add(Pad{}, {y, c.filled(c.int_constant(0), c.shape_of(sizes)), folded(c, behind)});
+}
+
+/// Writes each element to its place in zeros of the size before pooling. With output_shape, indices of a
+/// MaxPool of the model are counted in what it pooled, which windows do not tell where they left a border
+/// out. Other indices are counted in the size that the windows tell, as ONNX's own reference does it (ONNX
+/// Runtime counts them in output_shape).
 Values convert_max_unpool(Call& c) {
   const auto x = c.in(0), indices = c.in(1);
-  const auto sizes = unpooled_shape(c, x);
+  auto sizes = unpooled_shape(c, x);
+  if (c.has(2)) sizes = folded(c, pooled_shape(c, indices).value_or(sizes));
   ReduceProd product;
   product.keep_dims = true;
   const auto count = folded(c, c.add(product, {sizes, c.ints_constant({0})}));

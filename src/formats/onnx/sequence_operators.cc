@@ -129,6 +129,7 @@ Values even_parts(Call& c, std::int64_t axis, ValueId part) {
   const auto x = c.in(0);
   const auto zero = c.int_constant(0);
   part = c.to_scalar(c.convert(part, ElementType::i64));
+  part = c.add(Maximum{}, {part, zero});  // a step of 0 fails, one below 0 would make no parts
   const auto size = c.pick(c.shape_of(x), 0, axis);
   const auto starts = c.add(Range{ElementType::i64}, {zero, size, part});
   const auto lengths = c.add(Minimum{}, {part, subtract(c, size, starts)});
@@ -142,10 +143,14 @@ Values uneven_parts(Call& c, std::int64_t axis, ValueId lengths) {
   sum.keep_dims = true;
   const auto sizes = c.shape_of(c.in(0));
   const auto rank = static_cast<std::int64_t>(c.known_rank(c.in(0)));
-  Values pattern{c.add(sum, {lengths, c.ints_constant({0})})};
+  const auto zero = c.ints_constant({0});
+  const auto negative = c.convert(c.add(Less{}, {lengths, zero}), ElementType::i64);
+  const auto any_negative = c.add(Greater{}, {c.add(sum, {negative, zero}), zero});
+  Values pattern{c.add(Select{}, {any_negative, c.ints_constant({-2}), c.add(sum, {lengths, zero})})};
   if (axis > 0) pattern.insert(pattern.begin(), c.slice(sizes, 0, 0, axis));
   if (axis + 1 < rank) pattern.push_back(c.slice(sizes, 0, axis + 1, rank));
-  // The Reshape checks when the model runs that the lengths add up to the size of the axis.
+  // The Reshape checks when the model runs that the lengths add up to the size of the axis and are not below
+  // 0.
   const auto x = c.reshape(c.in(0), c.concat(std::move(pattern), 0));
   const auto starts = c.add(CumSum{true}, {lengths, c.int_constant(0)});
   return make(c, {SequenceForm::parts, {x, starts, lengths}, {}, axis});
@@ -164,9 +169,8 @@ Values convert_split_by_lengths(Call& c, std::int64_t axis) {
   if (!count.known() || count.size() > static_cast<std::int64_t>(kLongestList))
     return uneven_parts(c, axis, c.in(1));
   const auto known = c.known_ints(c.in(1));
-  if (!known) return listed_parts(c, axis, c.in(1), count.size());
-  for (auto length : *known)
-    if (length < 0) c.fail("split has {}, wanted 0 or more", length);
+  const auto lengths = checked_lengths(c, c.in(1));
+  if (!known) return listed_parts(c, axis, lengths, count.size());
   return listed_parts(c, axis, c.ints_constant(*known), std::ssize(*known));
 }
 

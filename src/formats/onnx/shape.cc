@@ -16,21 +16,29 @@ namespace {
 
 Values convert_reshape(Call& c) { return {c.add(Reshape{!c.flag("allowzero")}, {c.in(0), c.in(1)})}; }
 
+/// Where Flatten cuts, i64 [1]: an axis, or behind the last one.
+ValueId flat_axis(Call& c, ValueId x, std::int64_t axis) {
+  if (c.rank(x)) return c.ints_constant({axis});
+  const auto rank = c.rank_of(x);
+  return axis_at_run_time(c, axis, axis < 0 ? rank : add(c, rank, c.int_constant(1)));
+}
+
 /// How many elements are before and behind `axis`. A -1 does not say how many are behind it where a size
 /// is 0.
 ValueId flat_sizes(Call& c, ValueId x, std::int64_t axis) {
   ReduceProd product;
   product.keep_dims = true;
-  const auto behind = c.slice(c.shape_of(x), 0, axis, std::numeric_limits<std::int64_t>::max());
-  return c.concat({front_size(c, x, axis), c.add(product, {behind, c.ints_constant({0})})}, 0);
+  const auto at = flat_axis(c, x, axis), zero = c.ints_constant({0}), one = c.ints_constant({1}),
+             end = c.ints_constant({std::numeric_limits<std::int64_t>::max()});
+  const auto behind = c.add(Slice{}, {c.shape_of(x), at, end, one, zero});
+  return c.concat({front_size(c, x, at), c.add(product, {behind, zero})}, 0);
 }
 
 /// Two axes: those before `axis`, and the others.
 Values convert_flatten(Call& c) {
   const auto x = c.in(0);
   auto axis = c.i("axis", 1);
-  if (!c.rank(x) && axis < 0)
-    return {c.reshape(x, flat_sizes(c, x, axis))};
+  if (!c.rank(x) && axis < 0) return {c.reshape(x, flat_sizes(c, x, axis))};
   if (axis < 0) axis += static_cast<std::int64_t>(c.known_rank(x));
   if (const auto rank = c.rank(x); axis < 0 || (rank && axis > static_cast<std::int64_t>(*rank)))
     c.fail("axis is {}, the input has rank {}", c.i("axis", 1), rank ? *rank : 0);

@@ -1,4 +1,5 @@
 /// Joining, cutting and padding.
+#include <algorithm>
 #include <limits>
 
 #include "base/divide.h"
@@ -81,7 +82,8 @@ Values convert_split(Call& c) {
   if (const auto& shape = c.type(lengths).shape;
       shape.ranked() && shape.rank() == 1 && !shape[0].fits(Dim(outputs)))
     c.fail("split has {} lengths, the node has {} outputs", to_string(shape[0]), outputs);
-  return c.add_all(VariadicSplit{}, {x, c.int_constant(axis), lengths}, static_cast<int>(outputs));
+  return c.add_all(VariadicSplit{}, {x, c.int_constant(axis), checked_lengths(c, lengths)},
+                   static_cast<int>(outputs));
 }
 
 PadMode pad_mode(const Call& c) {
@@ -136,6 +138,22 @@ std::pair<ValueId, ValueId> computed_pads(Call& c, ValueId x, ValueId pads, Valu
   return {for_all_axes(c, x, axes, begins), for_all_axes(c, x, axes, ends)};
 }
 
+/// Pads that are negative cut first: what is wrapped around is what they leave.
+ValueId wrapped(Call& c, ValueId x, ValueId begins, ValueId ends) {
+  const auto cuts = [&](ValueId pads) {
+    const auto known = c.known_ints(pads);
+    return !known || std::any_of(known->begin(), known->end(), [](auto pad) { return pad < 0; });
+  };
+  if (cuts(begins) || cuts(ends)) {
+    const auto zero = c.int_constant(0);
+    const auto part = [&](Op op, ValueId pads) { return folded(c, c.add(std::move(op), {pads, zero})); };
+    x = c.add(Pad{}, {x, part(Minimum{}, begins), part(Minimum{}, ends)});
+    begins = part(Maximum{}, begins);
+    ends = part(Maximum{}, ends);
+  }
+  return c.add(Pad{PadMode::wrap}, {x, begins, ends});
+}
+
 Values convert_pad(Call& c) {
   const auto x = c.in(0);
   std::pair<ValueId, ValueId> pads;
@@ -150,9 +168,11 @@ Values convert_pad(Call& c) {
     pads = known ? known_pads(c, *list, axes) : computed_pads(c, x, c.in(1), c.maybe(3));
     if (c.has(2)) value = c.to_scalar(c.in(2));
   }
+  const auto mode = pad_mode(c);
+  if (mode == PadMode::wrap) return {wrapped(c, x, pads.first, pads.second)};
   Values inputs{x, pads.first, pads.second};
   if (value.valid()) inputs.push_back(value);
-  return {c.add(Pad{pad_mode(c)}, std::move(inputs))};
+  return {c.add(Pad{mode}, std::move(inputs))};
 }
 
 /// Cuts or pads on both sides alike. What is odd is added, or cut, at the end.
