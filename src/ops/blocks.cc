@@ -6,6 +6,7 @@
 #include "base/cancellation.h"
 #include "graph/permute.h"
 #include "ops/operators.h"
+#include "ops/packed.h"
 #include "ops/require.h"
 #include "ops/shaping.h"
 #include "ops/walk.h"
@@ -76,6 +77,7 @@ void DepthToSpace::infer(InferContext& c) const {
 }
 
 void DepthToSpace::evaluate(EvalContext& c) const {
+  if (moved_unpacked(c)) return;
   const Dims& x = c.dims(0);
   const std::size_t k = x.size() - 2;
   const std::int64_t channels = c.out_dims()[1];
@@ -104,6 +106,7 @@ void SpaceToDepth::infer(InferContext& c) const {
 }
 
 void SpaceToDepth::evaluate(EvalContext& c) const {
+  if (moved_unpacked(c)) return;
   const Dims& x = c.dims(0);
   const std::size_t k = x.size() - 2;
   // Seen as [N, C, D1, block1, D2, block2, ...]; wanted [N, blocks.., C, D..] or [N, C, blocks.., D..].
@@ -125,6 +128,7 @@ void ShuffleChannels::infer(InferContext& c) const {
 }
 
 void ShuffleChannels::evaluate(EvalContext& c) const {
+  if (moved_unpacked(c)) return;
   const Dims& x = c.dims(0);
   const auto a = normalize_axis(axis, x.size(), "axis");
   Dims seen{1, group, x[a] / group, 1};
@@ -152,6 +156,7 @@ void BatchToSpace::infer(InferContext& c) const {
 }
 
 void BatchToSpace::evaluate(EvalContext& c) const {
+  if (moved_unpacked(c)) return;
   const Dims &x = c.dims(0), &out = c.out_dims();
   const Ints block = c.ints(1), begin = c.ints(2);
   const std::size_t rank = x.size();
@@ -186,6 +191,7 @@ void SpaceToBatch::infer(InferContext& c) const {
 }
 
 void SpaceToBatch::evaluate(EvalContext& c) const {
+  if (moved_unpacked(c)) return;
   const Dims &x = c.dims(0), &out = c.out_dims();
   const Ints block = c.ints(1), begin = c.ints(2);
   const std::size_t rank = x.size();

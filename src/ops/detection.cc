@@ -10,6 +10,7 @@
 #include "ops/detectron.h"
 #include "ops/multiclass.h"
 #include "ops/operators.h"
+#include "ops/packed.h"
 #include "ops/require.h"
 #include "ops/walk.h"
 
@@ -82,6 +83,7 @@ void ReorgYolo::infer(InferContext& c) const {
 }
 
 void ReorgYolo::evaluate(EvalContext& c) const {
+  if (moved_unpacked(c)) return;
   const auto& dims = c.dims(0);
   const auto s = stride[0], channels = dims[1], height = dims[2], width = dims[3],
              planes = channels / (s * s);
@@ -224,6 +226,7 @@ void ExtractImagePatches::infer(InferContext& c) const {
 }
 
 void ExtractImagePatches::evaluate(EvalContext& c) const {
+  if (moved_unpacked(c)) return;
   const auto &dims = c.dims(0), &to_dims = c.out_dims();
   const auto channels = dims[1], height = dims[2], width = dims[3];
   const auto top = patch_axis(height, sizes[0], strides[0], rates[0], auto_pad).before;

@@ -4,6 +4,7 @@
 
 #include "graph/op_model.h"
 #include "ops/operators.h"
+#include "ops/packed.h"
 #include "ops/require.h"
 #include "ops/walk.h"
 
@@ -158,6 +159,7 @@ void Select::infer(InferContext& c) const {
 }
 
 void Select::evaluate(EvalContext& c) const {
+  if (moved_unpacked(c)) return;
   const Dims& dims = c.out_dims();
   const std::array<Ints, 3> strides{broadcast_strides(c.dims(0), dims), broadcast_strides(c.dims(1), dims),
                                     broadcast_strides(c.dims(2), dims)};

@@ -8,6 +8,7 @@
 #include "graph/permute.h"
 #include "graph/shape_value.h"
 #include "ops/operators.h"
+#include "ops/packed.h"
 #include "ops/require.h"
 #include "ops/walk.h"
 
@@ -35,41 +36,23 @@ std::size_t checked_batch(const InferContext& c, std::int64_t batch_dims, std::s
   return batch;
 }
 
-/// Copies one element after another, whatever its type; packed types go through numbers, which hold them
-/// exactly.
+/// Copies one run of elements after another.
 class Mover {
  public:
-  Mover(EvalContext& c, std::size_t input) : c_(c), packed_(bits_of(c.in(input).element_type()) < 8) {
-    if (packed_) {
-      from_ = c.doubles(input);
-      to_.resize(c.out().size());
-    } else {
-      bytes_ = element_bytes(c.in(input).element_type());
-      source_ = c.in(input).raw();
-      target_ = c.out().raw();
-    }
-  }
+  Mover(EvalContext& c, std::size_t input)
+      : bytes_(static_cast<std::int64_t>(element_bytes(c.in(input).element_type()))),
+        source_(c.in(input).raw()),
+        target_(c.out().raw()) {}
   void copy(std::int64_t to, std::int64_t from, std::int64_t count) {
     if (count == 0) return;
     points_(count + 8);
-    if (packed_)
-      std::copy_n(from_.begin() + from, count, to_.begin() + to);
-    else
-      std::memcpy(target_ + to * static_cast<std::int64_t>(bytes_),
-                  source_ + from * static_cast<std::int64_t>(bytes_),
-                  static_cast<std::size_t>(count) * bytes_);
-  }
-  void finish() {
-    if (packed_) c_.store(0, to_);
+    std::memcpy(target_ + to * bytes_, source_ + from * bytes_, static_cast<std::size_t>(count * bytes_));
   }
 
  private:
-  EvalContext& c_;
-  bool packed_;
-  std::size_t bytes_ = 0;
-  const std::byte* source_ = nullptr;
-  std::byte* target_ = nullptr;
-  std::vector<double> from_, to_;
+  std::int64_t bytes_;
+  const std::byte* source_;
+  std::byte* target_;
   StopPoints points_;
 };
 
@@ -93,6 +76,7 @@ void Gather::infer(InferContext& c) const {
 }
 
 void Gather::evaluate(EvalContext& c) const {
+  if (moved_unpacked(c)) return;
   const auto &data = c.dims(0), &shape = c.dims(1);
   const auto axis = normalize_axis(c.ints(2).at(0), data.size(), "axis");
   const auto batch = static_cast<std::size_t>(
@@ -109,7 +93,6 @@ void Gather::evaluate(EvalContext& c) const {
         if (out_of_range == OutOfRange::zeros && (given < -size || given >= size)) continue;
         mover.copy(to, ((b * outer + o) * size + checked_index(given, size)) * inner, inner);
       }
-  mover.finish();
 }
 
 void GatherElements::infer(InferContext& c) const {
@@ -128,6 +111,7 @@ void GatherElements::infer(InferContext& c) const {
 }
 
 void GatherElements::evaluate(EvalContext& c) const {
+  if (moved_unpacked(c)) return;
   const auto &data = c.dims(0), &shape = c.dims(1);
   const auto along = normalize_axis(axis, data.size(), "axis");
   const auto strides = dense_strides(data);
@@ -141,7 +125,6 @@ void GatherElements::evaluate(EvalContext& c) const {
     mover.copy(static_cast<std::int64_t>(i), from, 1);
     next_position(position, shape);
   }
-  mover.finish();
 }
 
 void GatherND::infer(InferContext& c) const {
@@ -165,6 +148,7 @@ void GatherND::infer(InferContext& c) const {
 }
 
 void GatherND::evaluate(EvalContext& c) const {
+  if (moved_unpacked(c)) return;
   const auto &data = c.dims(0), &shape = c.dims(1);
   const auto batch = static_cast<std::size_t>(batch_dims), depth = static_cast<std::size_t>(shape.back());
   const auto batches = volume(data, 0, batch), tuples = volume(shape, batch, shape.size() - 1);
@@ -180,7 +164,6 @@ void GatherND::evaluate(EvalContext& c) const {
         from += checked_index(indices[read++], data[batch + d]) * strides[batch + d];
       mover.copy((b * tuples + t) * inner, from, inner);
     }
-  mover.finish();
 }
 
 void GatherTree::infer(InferContext& c) const {

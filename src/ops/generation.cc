@@ -11,6 +11,7 @@
 #include "graph/op_model.h"
 #include "graph/permute.h"
 #include "ops/operators.h"
+#include "ops/packed.h"
 #include "ops/require.h"
 #include "ops/walk.h"
 
@@ -106,6 +107,7 @@ void OneHot::infer(InferContext& c) const {
 }
 
 void OneHot::evaluate(EvalContext& c) const {
+  if (moved_unpacked(c)) return;
   const auto indices = c.ints(0);
   const auto at = normalize_axis(axis, c.dims(0).size() + 1, "axis");
   const auto depth = c.out_dims()[at], inner = volume(c.dims(0), at, c.dims(0).size());
@@ -223,6 +225,7 @@ void Trilu::infer(InferContext& c) const {
 }
 
 void Trilu::evaluate(EvalContext& c) const {
+  if (moved_unpacked(c)) return;
   const auto& dims = c.dims(0);
   const auto rows = dims[dims.size() - 2], columns = dims[dims.size() - 1];
   const auto k = std::clamp(c.has(1) ? c.ints(1).at(0) : 0, -rows - 1, columns + 1);

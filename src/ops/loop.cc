@@ -4,6 +4,7 @@
 #include "base/cancellation.h"
 #include "ops/bodies.h"
 #include "ops/control.h"
+#include "ops/packed.h"
 #include "ops/require.h"
 #include "ops/walk.h"
 
@@ -232,20 +233,21 @@ Tensor joined(const std::vector<Tensor>& parts, std::int64_t axis_value, bool ba
            "iterations give values of shapes {} and {}, which cannot be joined on axis {}",
            to_string(parts[0].shape()), to_string(part.shape()), axis);
   }
-  Tensor out(parts[0].element_type(), dims);
+  const auto type = parts[0].element_type();
+  Tensor out(unpacked_type(type), dims);
   const auto inner = volume(dims, axis + 1, dims.size()) *
                      static_cast<std::int64_t>(element_bytes(out.element_type())),
              outer = volume(dims, 0, axis);
   std::int64_t begin = 0;
   for (std::size_t i = 0; i < parts.size() && out.size() > 0; ++i) {
-    const auto& part = parts[backwards ? parts.size() - 1 - i : i];
+    const auto part = unpacked(parts[backwards ? parts.size() - 1 - i : i]);
     const auto bytes = part.shape()[axis] * inner;
     for (std::int64_t o = 0; o < outer; ++o)
       std::memcpy(out.raw() + o * dims[axis] * inner + begin, part.raw() + o * bytes,
                   static_cast<std::size_t>(bytes));
     begin += bytes;
   }
-  return out;
+  return is_packed(type) ? packed_as(type, out) : out;
 }
 
 /// One run of a loop on tensors.
@@ -264,6 +266,7 @@ class LoopRunner {
         fail(ErrorCode::bad_input, "slices from {} to {} leave an axis of {}", rule.start, rule.end,
              x.shape()[axis]);
       limit_ = std::min(limit_, cut->count);
+      sliced_.push_back(unpacked(x));
     }
     for (std::size_t i = 0; i < carried(); ++i) state_.push_back(c.in(2 + i));
     collected_.resize(op.concat_axes.size());
@@ -298,13 +301,15 @@ class LoopRunner {
   }
 
   Tensor slice(std::size_t i, std::int64_t iteration) const {
-    const auto& x = c_.in(first_slice() + i);
+    const auto& x = sliced_[i];
+    const auto type = c_.in(first_slice() + i).element_type();
     const auto rule = slice_rule(op_, i);
     const auto axis = normalize_axis(rule.axis, x.rank(), "slice axis");
     const auto cut = *cut_of(rule, x.shape()[axis]);
-    return part_of(x, axis,
-                   rule.stride > 0 ? cut.low + iteration * rule.part : cut.high - (iteration + 1) * rule.part,
-                   rule.part);
+    auto part = part_of(
+        x, axis, rule.stride > 0 ? cut.low + iteration * rule.part : cut.high - (iteration + 1) * rule.part,
+        rule.part);
+    return is_packed(type) ? packed_as(type, part) : part;
   }
 
   std::vector<Tensor> parameters(std::int64_t iteration, bool go_on) const {
@@ -342,6 +347,7 @@ class LoopRunner {
   EvalContext& c_;
   const Graph& body_;
   std::int64_t limit_ = 0, done_ = 0;
+  std::vector<Tensor> sliced_;  ///< of one byte or more per element
   std::vector<Tensor> state_, last_;
   std::vector<std::vector<Tensor>> collected_;
 };

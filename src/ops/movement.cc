@@ -8,6 +8,7 @@
 #include "graph/permute.h"
 #include "graph/shape_value.h"
 #include "ops/operators.h"
+#include "ops/packed.h"
 #include "ops/require.h"
 #include "ops/walk.h"
 
@@ -44,6 +45,7 @@ std::optional<std::size_t> axis_input(const InferContext& c, std::size_t rank) {
 }
 
 void evaluate_split(EvalContext& c) {
+  if (moved_unpacked(c)) return;
   const Dims& x = c.dims(0);
   const auto axis = normalize_axis(c.ints(1).at(0), x.size(), "axis");
   const Runs runs(x, axis, c.out_element(0));
@@ -91,6 +93,7 @@ void Concat::infer(InferContext& c) const {
 }
 
 void Concat::evaluate(EvalContext& c) const {
+  if (moved_unpacked(c)) return;
   const Dims& out = c.out_dims();
   const auto a = normalize_axis(axis, out.size(), "axis");
   const Runs runs(out, a, c.out_element(0));
@@ -175,6 +178,7 @@ void ReverseSequence::infer(InferContext& c) const {
 }
 
 void ReverseSequence::evaluate(EvalContext& c) const {
+  if (moved_unpacked(c)) return;
   const Dims& dims = c.dims(0);
   const auto batch = normalize_axis(batch_axis, dims.size(), "batch_axis");
   const auto seq = normalize_axis(seq_axis, dims.size(), "seq_axis");

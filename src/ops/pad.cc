@@ -4,6 +4,7 @@
 
 #include "graph/permute.h"
 #include "ops/movement.h"
+#include "ops/packed.h"
 #include "ops/require.h"
 #include "ops/walk.h"
 
@@ -110,6 +111,7 @@ void Pad::infer(InferContext& c) const {
 }
 
 void Pad::evaluate(EvalContext& c) const {
+  if (moved_unpacked(c)) return;
   const Dims &x = c.dims(0), &out = c.out_dims();
   const Ints begin = c.ints(1);
   std::vector<Ints> from(x.size());
@@ -129,6 +131,7 @@ void Roll::infer(InferContext& c) const {
 }
 
 void Roll::evaluate(EvalContext& c) const {
+  if (moved_unpacked(c)) return;
   const Dims& x = c.dims(0);
   const Ints shift = c.ints(1), axes = c.ints(2);
   Ints moved(x.size(), 0);

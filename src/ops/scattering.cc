@@ -3,6 +3,7 @@
 
 #include "base/cancellation.h"
 #include "ops/gathering.h"
+#include "ops/packed.h"
 #include "ops/require.h"
 #include "ops/scalar.h"
 #include "ops/walk.h"
@@ -11,9 +12,8 @@ namespace lamina {
 
 namespace {
 
-/// The output starts as a copy of the data; a packed type is refused.
+/// The output starts as a copy of the data.
 std::byte* copy_data(EvalContext& c) {
-  element_bytes(c.in(0).element_type());
   std::memcpy(c.out().raw(), c.in(0).raw(), c.in(0).bytes());
   return c.out().raw();
 }
@@ -131,6 +131,7 @@ void ScatterUpdate::infer(InferContext& c) const {
 }
 
 void ScatterUpdate::evaluate(EvalContext& c) const {
+  if (moved_unpacked(c)) return;
   const auto& data = c.dims(0);
   const auto axis = normalize_axis(c.ints(3).at(0), data.size(), "axis");
   const auto indices = c.ints(1);
@@ -171,6 +172,7 @@ void ScatterElementsUpdate::infer(InferContext& c) const {
 }
 
 void ScatterElementsUpdate::evaluate(EvalContext& c) const {
+  if (reduction == ElementsReduction::none && moved_unpacked(c)) return;
   const auto along = normalize_axis(c.ints(3).at(0), c.dims(0).size(), "axis");
   const auto targets = element_targets(c.dims(0), c.dims(1), c.ints(1), along);
   if (reduction == ElementsReduction::none) {
@@ -217,6 +219,7 @@ void ScatterNDUpdate::infer(InferContext& c) const {
 }
 
 void ScatterNDUpdate::evaluate(EvalContext& c) const {
+  if (reduction == SlicesReduction::none && moved_unpacked(c)) return;
   const auto &data = c.dims(0), &shape = c.dims(1);
   const auto targets = slice_targets(data, shape, c.ints(1));
   const auto inner =

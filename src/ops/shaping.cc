@@ -7,6 +7,7 @@
 #include "graph/permute.h"
 #include "graph/shape_value.h"
 #include "ops/operators.h"
+#include "ops/packed.h"
 #include "ops/require.h"
 #include "ops/walk.h"
 
@@ -194,6 +195,7 @@ void Transpose::infer(InferContext& c) const {
 }
 
 void Transpose::evaluate(EvalContext& c) const {
+  if (moved_unpacked(c)) return;
   const auto order = transpose_order(c.has(1) ? c.ints(1) : Ints(), c.dims(0).size());
   c.set(0, transposed(c.in(0), c.dims(0), {order.begin(), order.end()}, c.out_dims()));
 }
@@ -266,6 +268,7 @@ void Broadcast::infer(InferContext& c) const {
 }
 
 void Broadcast::evaluate(EvalContext& c) const {
+  if (moved_unpacked(c)) return;
   const Dims &from = c.dims(0), &to = c.out_dims();
   Ints strides(to.size(), 0);
   if (mode == BroadcastMode::explicit_) {
@@ -302,6 +305,7 @@ void Tile::infer(InferContext& c) const {
 }
 
 void Tile::evaluate(EvalContext& c) const {
+  if (moved_unpacked(c)) return;
   const Dims& out = c.out_dims();
   Dims from(out.size(), 1);
   std::copy_backward(c.dims(0).begin(), c.dims(0).end(), from.end());

@@ -7,6 +7,7 @@
 #include "graph/shape_value.h"
 #include "ops/movement.h"
 #include "ops/operators.h"
+#include "ops/packed.h"
 #include "ops/require.h"
 #include "ops/slicing.h"
 #include "ops/walk.h"
@@ -96,6 +97,7 @@ Taken taken(const EvalContext& c, std::size_t from) {
 void Slice::infer(InferContext& c) const { c.set(0, c.element(0), taken(c, 1)); }
 
 void Slice::evaluate(EvalContext& c) const {
+  if (moved_unpacked(c)) return;
   const auto t = taken(c, 1);
   copy_slice(c, t.first, t.count, t.step);
 }
@@ -107,6 +109,7 @@ void SliceScatter::infer(InferContext& c) const {
 }
 
 void SliceScatter::evaluate(EvalContext& c) const {
+  if (moved_unpacked(c)) return;
   const auto t = taken(c, 2);
   const auto bytes = static_cast<std::int64_t>(element_bytes(c.out_element(0)));
   std::memcpy(c.out().raw(), c.in(0).raw(), c.in(0).bytes());
@@ -215,6 +218,7 @@ void StridedSlice::infer(InferContext& c) const {
 }
 
 void StridedSlice::evaluate(EvalContext& c) const {
+  if (moved_unpacked(c)) return;
   const Dims& x = c.dims(0);
   const Ints begin = c.ints(1), end = c.ints(2), strides = c.has(3) ? c.ints(3) : Ints(begin.size(), 1);
   Ints first(x.size(), 0), count = x, step(x.size(), 1);

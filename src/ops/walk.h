@@ -10,7 +10,7 @@
 
 namespace lamina {
 
-/// Bytes of one element; throws Error for packed types.
+/// Bytes of one element; throws Error for packed types (packed.h moves them).
 std::size_t element_bytes(ElementType type);
 /// Elements of the dimensions [from, to).
 std::int64_t volume(std::span<const std::int64_t> dims, std::size_t from, std::size_t to);

@@ -99,6 +99,23 @@ class SmallFloats(unittest.TestCase):
         model = helper.make_model(same, opset_imports=[helper.make_opsetid("", 24)], ir_version=12).SerializeToString()
         np.testing.assert_array_equal(self.run_model(model, x), x.reshape(4, 4))
 
+    def test_packed_weights_are_moved(self) -> None:
+        """Constant weights of 4 and 2 bits of an odd number: sliced, transposed, dequantized, multiplied."""
+        rng, make = np.random.default_rng(0), helper.make_node
+        x = rng.integers(-4, 5, (2, 5)).astype(np.float32)
+        packed = {TensorProto.INT4: ml_dtypes.int4, TensorProto.UINT4: ml_dtypes.uint4, TensorProto.INT2: ml_dtypes.int2,
+                  TensorProto.UINT2: ml_dtypes.uint2, TensorProto.FLOAT4E2M1: ml_dtypes.float4_e2m1fn}
+        for number, dtype in packed.items():
+            w = rng.integers(0, 2, (7, 7)).astype(np.float32).astype(dtype)
+            nodes = [make("Slice", ["w", "begin", "end"], ["part"]), make("Transpose", ["part"], ["wt"], perm=[1, 0]),
+                     make("DequantizeLinear", ["wt", "scale"], ["wd"]), make("MatMul", ["x", "wd"], ["y"])]
+            constants = [numpy_helper.from_array(w, "w"), numpy_helper.from_array(np.float32(0.5), "scale"),
+                         numpy_helper.from_array(np.int64([1, 2]), "begin"), numpy_helper.from_array(np.int64([6, 7]), "end")]
+            graph = helper.make_graph(nodes, "g", [helper.make_tensor_value_info("x", TensorProto.FLOAT, [2, 5])],
+                                      [helper.make_tensor_value_info("y", TensorProto.FLOAT, [2, 5])], constants)
+            model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 25)], ir_version=13).SerializeToString()
+            self.check(model, x, x @ (w.astype(np.float32)[1:6, 2:7].T * np.float32(0.5)))
+
 
 if __name__ == "__main__":
     sys.exit(unittest.main())
