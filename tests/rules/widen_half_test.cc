@@ -157,6 +157,41 @@ TEST(WidenHalf, BodiesRound) {
         Floats{3});
 }
 
+/// The body of a Loop, or branch, whose result is a BitCast to a half type: it gives f32 as the other values
+/// that are carried.
+TEST(WidenHalf, BitCastsAreResultsOfBodies) {
+  auto g = parse(R"(graph (x: f16[3], n: i64[], c: boolean[]) -> (y, z) {
+    mask = const u16[] {32768}
+    y = Loop(n, _, x, mask) carried=1 {
+      body graph (i: i64[], go: boolean[], v: f16[3], m: u16[]) -> (go, negative) {
+        bits = BitCast(v) destination_type=u16
+        flipped = BitwiseXor(bits, m)
+        negative = BitCast(flipped) destination_type=f16
+      }
+    }
+    z = If(c, x, mask) {
+      body graph (v: f16[3], m: u16[]) -> (negative) {
+        bits = BitCast(v) destination_type=u16
+        flipped = BitwiseXor(bits, m)
+        negative = BitCast(flipped) destination_type=f16
+      }
+      body graph (v: f16[3], m: u16[]) -> (twice) {
+        twice = Add(v, v)
+      }
+    }
+  })");
+  EXPECT_FALSE(widen_half(g).empty());
+  const auto x = from_doubles(ElementType::f16, {3}, {1, -2, 3.5});
+  for (const bool c : {true, false}) {
+    const auto out =
+        interpret(g, {x, from_ints(ElementType::i64, {}, {3}), from_ints(ElementType::boolean, {}, {c})});
+    EXPECT_EQ(out[0].element_type(), ElementType::f16);
+    EXPECT_EQ(to_doubles(out[0]), (Floats{-1, 2, -3.5}));
+    EXPECT_EQ(out[1].element_type(), ElementType::f16);
+    EXPECT_EQ(to_doubles(out[1]), c ? (Floats{-1, 2, -3.5}) : (Floats{2, -4, 7}));
+  }
+}
+
 TEST(WidenHalf, ResultsKeepTheirTypes) {
   auto g = parse(R"(graph (x: f32[2]) -> (y) {
     y = Convert(x) destination_type=f16
