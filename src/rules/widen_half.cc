@@ -32,9 +32,11 @@ class Widener {
   std::size_t constants = 0, values = 0;
 
   void run(Graph& graph, bool outermost) {
+    fold_bit_casts(graph);
     const auto roundings = roundings_of(graph);
     const auto bits = bit_casts_of(graph);
     const auto nodes = graph.order();
+    const auto first_own = graph.node_slots();
     for (const auto v : graph.inputs()) widen_input(graph, v, outermost);
     for (std::uint32_t v = 0; v < graph.value_slots(); ++v) widen_constant(graph, {v});
     for (const auto id : nodes) {
@@ -48,7 +50,7 @@ class Widener {
       else if (keeps_variable(graph.node(id)))
         keep_half(graph, id, outermost);
       else if (const auto cast = bits.find(id.index); cast != bits.end())
-        keep_bits(graph, id, cast->second, outermost);
+        keep_bits(graph, id, cast->second, first_own, outermost);
       else
         graph.set_op(id, widened(graph.node(id).op));
       for (auto& body : graph.bodies(id)) run(body, false);
@@ -167,6 +169,32 @@ class Widener {
       if (graph.results()[r].value == half) graph.set_result(r, wide);
   }
 
+  /// The bits of constants, which f32 does not keep where they are NaNs.
+  static void fold_bit_casts(Graph& graph) {
+    for (const auto id : graph.order()) {
+      const Node& node = graph.node(id);
+      const auto* cast = node.op.as<BitCast>();
+      const auto* constant = cast ? graph.constant(node.inputs[0]) : nullptr;
+      if (!constant || !is_half(constant->element_type()) || is_half(cast->destination_type)) continue;
+      const auto out = node.outputs[0];
+      const auto name = graph.value(out).name;
+      const auto folded = graph.add_constant(std::move(evaluate_node(node, {*constant}, {})[0]));
+      graph.replace(out, folded);
+      graph.erase(id);
+      graph.set_value_name(folded, name);
+    }
+  }
+
+  /// The value of that half type which v is in f32: the one that a Convert made here (nodes from `first_own`
+  /// on) widened, with all of its bits, or v rounded.
+  static ValueId as_half(Graph& graph, ValueId v, ElementType half, std::size_t first_own) {
+    const auto id = graph.producer(v);
+    const auto* convert = id.valid() && id.index >= first_own ? graph.node(id).op.as<Convert>() : nullptr;
+    if (convert && convert->destination_type == ElementType::f32)
+      if (const auto from = graph.node(id).inputs[0]; graph.type(from).element == half) return from;
+    return graph.add(Convert{half}, {v});
+  }
+
   /// BitCasts of and to half types by node, with the type that they read.
   static std::unordered_map<std::uint32_t, ElementType> bit_casts_of(const Graph& graph) {
     std::unordered_map<std::uint32_t, ElementType> all;
@@ -179,10 +207,10 @@ class Widener {
   }
 
   /// The bits are those of the half type, whatever computes around them.
-  static void keep_bits(Graph& graph, NodeId id, ElementType from, bool outermost) {
+  static void keep_bits(Graph& graph, NodeId id, ElementType from, std::size_t first_own, bool outermost) {
     const auto out = graph.node(id).outputs[0];
     const auto uses = graph.value(out).uses;
-    if (is_half(from)) graph.set_input(id, 0, graph.add(Convert{from}, {graph.node(id).inputs[0]}));
+    if (is_half(from)) graph.set_input(id, 0, as_half(graph, graph.node(id).inputs[0], from, first_own));
     if (!is_half(graph.type(out).element)) return;
     read_widened(graph, out, uses, outermost);
   }

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cstring>
+
 #include "ops/elementwise.h"
 #include "tests/support/run_graph.h"
 
@@ -189,6 +191,28 @@ TEST(WidenHalf, BitCastsAreResultsOfBodies) {
     EXPECT_EQ(to_doubles(out[0]), (Floats{-1, 2, -3.5}));
     EXPECT_EQ(out[1].element_type(), ElementType::f16);
     EXPECT_EQ(to_doubles(out[1]), c ? (Floats{-1, 2, -3.5}) : (Floats{2, -4, 7}));
+  }
+}
+
+/// The bits of NaNs, which f32 would make quiet ones.
+TEST(WidenHalf, BitCastsReadTheBitsOfTheModelsNumbers) {
+  const std::vector<std::uint16_t> bits{0xffff, 0x7c01, 0x7e01, 0x8001};
+  const auto words = Tensor::of<std::uint16_t>({4}, bits);
+  for (const bool constant : {true, false}) {
+    Graph g;
+    Tensor halves(ElementType::f16, {4});
+    std::memcpy(halves.raw(), words.raw(), words.bytes());
+    const auto x = constant ? g.add_constant(halves) : g.add_input("x", {ElementType::f16, Shape::of({4})});
+    const auto read = g.add(BitCast{ElementType::u16}, {x});
+    const auto chain = g.add(BitCast{ElementType::bf16}, {x});
+    g.add_result("read", read);
+    g.add_result("twice", g.add(BitCast{ElementType::u16}, {chain}));
+    widen_half(g);
+    const auto out = interpret(g, constant ? std::vector<Tensor>{} : std::vector<Tensor>{halves});
+    EXPECT_EQ(to_ints(out[0]), to_ints(words)) << constant;
+    if (!constant) {
+      EXPECT_EQ(to_ints(out[1]), to_ints(words));
+    }
   }
 }
 
