@@ -24,29 +24,9 @@ void require_float(const InferContext& c, std::size_t input) {
 /// Scale and zero point of Quantize and Dequantize.
 void check_parameters(const InferContext& c, std::int64_t axis, std::int64_t block_size) {
   require_float(c, 1);
-  c.require(block_size >= 0, "block_size is {}, wanted 0 or more", block_size);
-  const Shape &x = c.shape(0), &scale = c.shape(1);
-  if (c.has(2)) {
-    const Shape& zero = c.shape(2);
-    const bool fits = !scale.ranked() || !zero.ranked() || scale.fits(zero) ||
-                      (scale.count().fits(1) && zero.count().fits(1));
-    c.require(fits, "zero point has shape {}, wanted {} like the scale", to_string(zero), to_string(scale));
-  }
-  if (!x.ranked() || !scale.ranked()) return;
-  if (block_size == 0) {
-    if (scale.rank() == 0 || (scale.rank() == 1 && scale[0].is(1))) return;
-    c.require(scale.rank() == 1, "scale has shape {}, wanted a scalar or one dimension", to_string(scale));
-    if (!scale[0].known()) return;
-    const auto a = normalize_axis(axis, x.rank(), "axis");
-    c.require(scale[0].fits(x[a]), "scale has {} elements, wanted 1 or {} (axis {} of {})",
-              to_string(scale[0]), to_string(x[a]), a, to_string(x));
-    return;
-  }
-  const auto a = normalize_axis(axis, x.rank(), "axis");
-  Shape blocks = x;
-  blocks[a] = x[a].known() ? Dim(x[a].size() / block_size + (x[a].size() % block_size != 0)) : Dim();
-  c.require(scale.fits(blocks), "scale has shape {}, wanted {} (blocks of {})", to_string(scale),
-            to_string(blocks), block_size);
+  const auto fault =
+      quantization_fault(c.shape(0), c.shape(1), c.has(2) ? &c.shape(2) : nullptr, axis, block_size);
+  c.require(fault.empty(), "{}", fault);
 }
 
 /// Finds the element of scale and zero point for an element of x.
@@ -84,6 +64,33 @@ class ParameterIndex {
 float saturate_u8(float v) { return v > 0 ? std::min(v, 255.0f) : 0.0f; }
 
 }  // namespace
+
+std::string quantization_fault(const Shape& x, const Shape& scale, const Shape* zero_point, std::int64_t axis,
+                               std::int64_t block_size) {
+  if (block_size < 0) return fmt::format("block_size is {}, wanted 0 or more", block_size);
+  const bool zero_fits = !zero_point || !scale.ranked() || !zero_point->ranked() || scale.fits(*zero_point) ||
+                         (scale.count().fits(1) && zero_point->count().fits(1));
+  if (!zero_fits)
+    return fmt::format("zero point has shape {}, wanted {} like the scale", to_string(*zero_point),
+                       to_string(scale));
+  if (!x.ranked() || !scale.ranked()) return {};
+  if (block_size == 0) {
+    if (scale.rank() == 0 || (scale.rank() == 1 && scale[0].is(1))) return {};
+    if (scale.rank() != 1)
+      return fmt::format("scale has shape {}, wanted a scalar or one dimension", to_string(scale));
+    if (!scale[0].known()) return {};
+    const auto a = normalize_axis(axis, x.rank(), "axis");
+    if (scale[0].fits(x[a])) return {};
+    return fmt::format("scale has {} elements, wanted 1 or {} (axis {} of {})", to_string(scale[0]),
+                       to_string(x[a]), a, to_string(x));
+  }
+  const auto a = normalize_axis(axis, x.rank(), "axis");
+  Shape blocks = x;
+  blocks[a] = x[a].known() ? Dim(x[a].size() / block_size + (x[a].size() % block_size != 0)) : Dim();
+  if (scale.fits(blocks)) return {};
+  return fmt::format("scale has shape {}, wanted {} (blocks of {})", to_string(scale), to_string(blocks),
+                     block_size);
+}
 
 void FakeQuantize::infer(InferContext& c) const {
   c.require(levels >= 2 && levels <= (std::int64_t{1} << 32), "levels is {}, wanted 2..2^32", levels);

@@ -24,6 +24,12 @@ struct FakeQuantize {
   void evaluate(EvalContext& c) const;
 };
 
+/// What is wrong with the shapes of scale and zero point (null: there is none) of Quantize and Dequantize for
+/// numbers of shape x, as far as the shapes are known; empty where they may fit. Throws where there is no
+/// such axis.
+std::string quantization_fault(const Shape& x, const Shape& scale, const Shape* zero_point, std::int64_t axis,
+                               std::int64_t block_size);
+
 /// Quantize(x, scale, zero_point?): saturate(round_half_even(x / scale) + zero_point), computed in f32.
 /// Scale and zero point have one element, or one per index of `axis`; with block_size > 0 they have x's rank
 /// and one element per block_size indices of `axis`. zero_point has the destination type.

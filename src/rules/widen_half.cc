@@ -32,9 +32,11 @@ class Widener {
   std::size_t constants = 0, values = 0;
 
   void run(Graph& graph, bool outermost) {
+    fold_bit_casts(graph);
     const auto roundings = roundings_of(graph);
     const auto bits = bit_casts_of(graph);
     const auto nodes = graph.order();
+    const auto first_own = graph.node_slots();
     for (const auto v : graph.inputs()) widen_input(graph, v, outermost);
     for (std::uint32_t v = 0; v < graph.value_slots(); ++v) widen_constant(graph, {v});
     for (const auto id : nodes) {
@@ -44,11 +46,11 @@ class Widener {
       }
       for (const auto v : graph.node(id).outputs) values += is_half(graph.type(v).element);
       if (const auto* custom = custom_op(graph.node(id).op); custom && wants_half(graph.node(id), *custom))
-        keep_ports(graph, id, *custom);
+        keep_ports(graph, id, *custom, outermost);
       else if (keeps_variable(graph.node(id)))
-        keep_half(graph, id);
+        keep_half(graph, id, outermost);
       else if (const auto cast = bits.find(id.index); cast != bits.end())
-        keep_bits(graph, id, cast->second);
+        keep_bits(graph, id, cast->second, first_own, outermost);
       else
         graph.set_op(id, widened(graph.node(id).op));
       for (auto& body : graph.bodies(id)) run(body, false);
@@ -158,6 +160,41 @@ class Widener {
       if (graph.results()[r].value == half) graph.set_result(r, widened());
   }
 
+  /// The uses of a value that stays a half, and the results of a body, whose carried values and branches are
+  /// f32, read it as f32.
+  static void read_widened(Graph& graph, ValueId half, const std::vector<Use>& uses, bool outermost) {
+    const auto wide = graph.add(Convert{ElementType::f32}, {half}, graph.value(half).name + "/f32");
+    for (const auto& use : uses) graph.set_input(use.node, use.input, wide);
+    for (std::size_t r = 0; !outermost && r < graph.results().size(); ++r)
+      if (graph.results()[r].value == half) graph.set_result(r, wide);
+  }
+
+  /// The bits of constants, which f32 does not keep where they are NaNs.
+  static void fold_bit_casts(Graph& graph) {
+    for (const auto id : graph.order()) {
+      const Node& node = graph.node(id);
+      const auto* cast = node.op.as<BitCast>();
+      const auto* constant = cast ? graph.constant(node.inputs[0]) : nullptr;
+      if (!constant || !is_half(constant->element_type()) || is_half(cast->destination_type)) continue;
+      const auto out = node.outputs[0];
+      const auto name = graph.value(out).name;
+      const auto folded = graph.add_constant(std::move(evaluate_node(node, {*constant}, {})[0]));
+      graph.replace(out, folded);
+      graph.erase(id);
+      graph.set_value_name(folded, name);
+    }
+  }
+
+  /// The value of that half type which v is in f32: the one that a Convert made here (nodes from `first_own`
+  /// on) widened, with all of its bits, or v rounded.
+  static ValueId as_half(Graph& graph, ValueId v, ElementType half, std::size_t first_own) {
+    const auto id = graph.producer(v);
+    const auto* convert = id.valid() && id.index >= first_own ? graph.node(id).op.as<Convert>() : nullptr;
+    if (convert && convert->destination_type == ElementType::f32)
+      if (const auto from = graph.node(id).inputs[0]; graph.type(from).element == half) return from;
+    return graph.add(Convert{half}, {v});
+  }
+
   /// BitCasts of and to half types by node, with the type that they read.
   static std::unordered_map<std::uint32_t, ElementType> bit_casts_of(const Graph& graph) {
     std::unordered_map<std::uint32_t, ElementType> all;
@@ -170,27 +207,25 @@ class Widener {
   }
 
   /// The bits are those of the half type, whatever computes around them.
-  static void keep_bits(Graph& graph, NodeId id, ElementType from) {
+  static void keep_bits(Graph& graph, NodeId id, ElementType from, std::size_t first_own, bool outermost) {
     const auto out = graph.node(id).outputs[0];
     const auto uses = graph.value(out).uses;
-    if (is_half(from)) graph.set_input(id, 0, graph.add(Convert{from}, {graph.node(id).inputs[0]}));
+    if (is_half(from)) graph.set_input(id, 0, as_half(graph, graph.node(id).inputs[0], from, first_own));
     if (!is_half(graph.type(out).element)) return;
-    const auto wide = graph.add(Convert{ElementType::f32}, {out}, graph.value(out).name + "/f32");
-    for (const auto& use : uses) graph.set_input(use.node, use.input, wide);
+    read_widened(graph, out, uses, outermost);
   }
 
   static bool keeps_variable(const Node& node) { return node.op.is<ReadValue>() || node.op.is<Assign>(); }
 
   /// A variable is a border of the model: it keeps its type from run to run.
-  static void keep_half(Graph& graph, NodeId id) {
+  static void keep_half(Graph& graph, NodeId id, bool outermost) {
     const auto out = graph.node(id).outputs[0];
     const auto type = graph.type(out).element;
     if (!is_half(type)) return;
     const auto uses = graph.value(out).uses;
     for (std::size_t i = 0; i < graph.node(id).inputs.size(); ++i)
       graph.set_input(id, i, graph.add(Convert{type}, {graph.node(id).inputs[i]}));
-    const auto wide = graph.add(Convert{ElementType::f32}, {out}, graph.value(out).name + "/f32");
-    for (const auto& use : uses) graph.set_input(use.node, use.input, wide);
+    read_widened(graph, out, uses, outermost);
   }
 
   /// The element type of a port that takes halves and no f32; undefined for others.
@@ -209,7 +244,7 @@ class Widener {
   }
 
   /// A library's kernel that knows halves only gets them.
-  static void keep_ports(Graph& graph, NodeId id, const CustomOp& op) {
+  static void keep_ports(Graph& graph, NodeId id, const CustomOp& op, bool outermost) {
     const auto& d = op.declared();
     for (std::size_t i = 0; i < graph.node(id).inputs.size(); ++i) {
       const auto v = graph.node(id).inputs[i];
@@ -220,8 +255,7 @@ class Widener {
     for (const auto out : outputs) {
       if (!is_half(graph.type(out).element)) continue;
       const auto uses = graph.value(out).uses;
-      const auto wide = graph.add(Convert{ElementType::f32}, {out}, graph.value(out).name + "/f32");
-      for (const auto& use : uses) graph.set_input(use.node, use.input, wide);
+      read_widened(graph, out, uses, outermost);
     }
   }
 

@@ -40,6 +40,10 @@ TEST(OnnxSmallTypes, PowersOfTwoRoundUpUnlessToldOtherwise) {
   EXPECT_EQ(to_floats(run_node("Cast", {x}, {to, attribute("round_mode", "down")}, 24)), (List{1, 4, 0.25f}));
   EXPECT_EQ(to_floats(run_node("Cast", {x}, {to, attribute("round_mode", "nearest")}, 24)),
             (List{1, 4, 0.25f}));
+  // The least power, 2^-127, and what is near it are subnormal in f32.
+  const auto least = floats({4}, {0x1p-127f, 0x1.8p-127f, 0x1p-126f, 0x1.8p-126f});
+  EXPECT_EQ(to_floats(run_node("Cast", {least}, {to}, 24)),
+            (List{0x1p-127f, 0x1p-126f, 0x1p-126f, 0x1p-125f}));
 }
 
 TEST(OnnxSmallTypes, QuantizesToFloats) {
@@ -75,6 +79,94 @@ TEST(OnnxSmallTypes, DequantizesFloats) {
   EXPECT_EQ(to_floats(run_node("DequantizeLinear", {integers, small(ElementType::f8e8m0, {}, {0.5})},
                                {attribute("output_dtype", onnx_type(ElementType::f32))}, 25)),
             (List{1.5f, -1.5f}));
+}
+
+/// What is thrown by one node whose first input is an input of the graph, with its sizes or without, and
+/// whose other inputs are constants: when the model is read, or when it runs.
+std::string fault_of(std::string_view type, const std::vector<Tensor>& inputs, const Texts& attributes,
+                     bool open = false) {
+  try {
+    OnnxGraph g;
+    Texts names, dims;
+    for (const auto d : inputs[0].shape()) dims.push_back(open ? "?" : std::to_string(d));
+    g.input("x0", inputs[0].element_type(), dims);
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+      names.push_back(inputs[i].valid() ? "x" + std::to_string(i) : "");
+      if (i > 0 && inputs[i].valid()) g.initializer(names.back(), inputs[i]);
+    }
+    g.node(type, names, {"y"}, attributes).output("y");
+    run_onnx(g, {inputs[0]}, 25);
+  } catch (const Error& e) {
+    return e.what();
+  }
+  return "nothing";
+}
+
+bool says(const std::string& fault, std::string_view text) { return fault.find(text) != std::string::npos; }
+
+Tensor ones_of(ElementType type, const Dims& shape) {
+  return small(type, shape, std::vector<double>(static_cast<std::size_t>(element_count(shape)), 1));
+}
+
+constexpr auto kFloat8 = ElementType::f8e4m3;
+
+/// Scales of floats of 8 bits have the sizes that those of integers have, known or open when the model is
+/// read.
+TEST(OnnxSmallTypes, SizesOfScalesAreChecked) {
+  const auto to = attribute("output_dtype", onnx_type(kFloat8));
+  const auto scales = [](const Dims& shape) { return ones_of(ElementType::f32, shape); };
+  for (const bool open : {false, true}) {
+    const auto both = [&](const Dims& x, const Dims& scale, Texts attributes, std::string_view text) {
+      const auto d = fault_of("DequantizeLinear", {ones_of(kFloat8, x), scales(scale)}, attributes, open);
+      EXPECT_TRUE(says(d, text)) << d;
+      attributes.push_back(to);
+      const auto q = fault_of("QuantizeLinear", {scales(x), scales(scale)}, attributes, open);
+      EXPECT_TRUE(says(q, text)) << q;
+    };
+    const Texts blocks{attribute("axis", 0), attribute("block_size", 3)};
+    both({8}, {3}, blocks, "nothing");
+    both({8}, {1}, blocks, "scale has shape [1], wanted [3] (blocks of 3)");
+    both({8}, {9}, blocks, "scale has shape [9], wanted [3] (blocks of 3)");
+    both({1, 4}, {3, 2}, {attribute("axis", 1), attribute("block_size", 2)},
+         "scale has shape [3,2], wanted [1,2] (blocks of 2)");
+    const Texts axis{attribute("axis", 1)};
+    both({2, 3}, {3}, axis, "nothing");
+    both({2, 3}, {1}, axis, "nothing");
+    both({2, 3}, {2}, axis, "scale has 2 elements, wanted 1 or 3 (axis 1 of [2,3])");
+    both({2, 1}, {3}, axis, "scale has 3 elements, wanted 1 or 1 (axis 1 of [2,1])");
+    both({2, 3}, {3, 1}, axis, "scale has shape [3,1], wanted a scalar or one dimension");
+  }
+}
+
+TEST(OnnxSmallTypes, ScalesOfOpenSizesAreOfTheirBlocks) {
+  const auto x = small(kFloat8, {2, 3}, {1, 2, 3, 4, 5, 6});
+  OnnxGraph g;
+  g.input("x", kFloat8, {"?", "?"}).input("s", ElementType::f32, {"?", "?"}).input("z", kFloat8, {"?", "?"});
+  const Texts blocks{attribute("axis", 1), attribute("block_size", 2)};
+  g.node("DequantizeLinear", {"x", "s", "z"}, {"y"}, blocks).output("y");
+  g.node("QuantizeLinear", {"y", "s", "z"}, {"q"}, blocks).output("q");
+  const auto out =
+      run_onnx(g, {x, floats({2, 2}, {1, 2, 4, 0.5f}), small(kFloat8, {2, 2}, {1, -1, 0, 2})}, 25);
+  EXPECT_EQ(to_floats(out[0]), (List{0, 1, 8, 16, 20, 2}));
+  EXPECT_EQ(to_floats(out[1]), to_floats(x));
+}
+
+TEST(OnnxSmallTypes, ZeroPointsAreChecked) {
+  const auto x = ones_of(kFloat8, {2, 3}), scale = ones_of(ElementType::f32, {3});
+  const Texts axis{attribute("axis", 1)};
+  const auto fault = [&](const Tensor& zero) { return fault_of("DequantizeLinear", {x, scale, zero}, axis); };
+  EXPECT_EQ(fault(ones_of(kFloat8, {3})), "nothing");
+  EXPECT_TRUE(
+      says(fault(small(kFloat8, {2}, {0, 0})), "zero point has shape [2], wanted [3] like the scale"));
+  EXPECT_TRUE(says(fault(ones_of(ElementType::i8, {3})), "is i8, wanted f8e4m3"));
+  const auto integers = fault_of("DequantizeLinear", {x, ones_of(ElementType::i32, {3})}, axis);
+  EXPECT_TRUE(says(integers, "scale is i32, wanted a floating-point type")) << integers;
+  for (const auto type : {ElementType::f8e5m2, ElementType::u8}) {
+    const auto q = fault_of("QuantizeLinear", {ones_of(ElementType::f32, {2}), scale, ones_of(kFloat8, {3})},
+                            {attribute("axis", 0), attribute("output_dtype", onnx_type(type))});
+    EXPECT_TRUE(says(q, fmt::format("zero point is f8e4m3, wanted {} as output_dtype says", name_of(type))))
+        << q;
+  }
 }
 
 TEST(OnnxSmallTypes, IntegersOfTwoBits) {
@@ -117,6 +209,49 @@ TEST(OnnxLoss, IgnoredTargetsLoseAndWeighNothing) {
   EXPECT_EQ(loss("sum", {logs, target, weight}), List{45});
   EXPECT_FLOAT_EQ(loss("mean", {logs, target})[0], 17.0f / 3);
   EXPECT_FLOAT_EQ(loss("mean", {logs, target, weight})[0], 45.0f / 7);
+}
+
+/// Targets are [N, d...] and weights [C], known or open when the model is read.
+TEST(OnnxLoss, SizesAreChecked) {
+  const auto x = floats({3, 4}, {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12});
+  const auto fault = [&](bool open, const Tensor& in, const Tensor& target, const Tensor& weight = {}) {
+    return fault_of("NegativeLogLikelihoodLoss", {in, target, weight}, {}, open);
+  };
+  const auto planes = floats({1, 2, 2, 1}, {1, 2, 3, 4});
+  for (const bool open : {false, true}) {
+    const auto good = longs({3}, {0, 1, 2});
+    EXPECT_EQ(fault(open, x, good), "nothing");
+    EXPECT_EQ(fault(open, x, good, floats({4}, {1, 2, 3, 4})), "nothing");
+    EXPECT_EQ(fault(open, planes, longs({1, 2, 1}, {0, 1})), "nothing");
+    EXPECT_NE(fault(open, x, longs({2}, {0, 1})), "nothing");
+    EXPECT_NE(fault(open, x, longs({1}, {0})), "nothing");
+    EXPECT_NE(fault(open, x, longs({4}, {0, 1, 1, 1})), "nothing");
+    EXPECT_NE(fault(open, x, longs({1, 3}, {0, 1, 1})), "nothing");
+    EXPECT_NE(fault(open, x, good, floats({2}, {1, 2})), "nothing");
+    EXPECT_NE(fault(open, x, good, floats({1}, {1})), "nothing");
+    EXPECT_NE(fault(open, x, good, floats({5}, {1, 2, 3, 4, 5})), "nothing");
+    EXPECT_NE(fault(open, planes, longs({1, 1, 1}, {0})), "nothing");
+  }
+  EXPECT_TRUE(
+      says(fault(false, x, longs({2}, {0, 1})), "target has shape [2], wanted [3] for an input [3,4]"));
+  EXPECT_TRUE(says(fault(false, x, longs({3}, {0, 1, 2}), floats({2}, {1, 2})),
+                   "weight has shape [2], wanted [4] for an input [3,4]"));
+}
+
+/// Numbers that f64 does not tell apart.
+TEST(OnnxLoss, IgnoredIndicesAreExact) {
+  const auto loss = [&](std::int64_t target, std::int64_t ignored) {
+    return run_node("NegativeLogLikelihoodLoss", {floats({1, 2}, {-3, -5}), longs({1}, {target})},
+                    {attribute("reduction", "sum"), attribute("ignore_index", ignored)}, 22);
+  };
+  const auto large = (std::int64_t{1} << 53) + 1;
+  EXPECT_EQ(to_floats(loss(large, large)), List{0});
+  EXPECT_THROW(loss(large, large - 1), Error);
+  const auto narrow =
+      run_node("NegativeLogLikelihoodLoss",
+               {floats({1, 2}, {-3, -5}), Tensor::of<std::int32_t>({1}, std::vector<std::int32_t>{0})},
+               {attribute("ignore_index", std::int64_t{1} << 32)}, 22);
+  EXPECT_EQ(to_floats(narrow), List{3});
 }
 
 TEST(OnnxLoss, CrossEntropyOfLogits) {

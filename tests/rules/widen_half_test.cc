@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cstring>
+
 #include "ops/elementwise.h"
 #include "tests/support/run_graph.h"
 
@@ -155,6 +157,63 @@ TEST(WidenHalf, BodiesRound) {
         to_doubles(interpret(g, {Tensor::of<float>({1}, {2.9999F}), from_ints(ElementType::boolean, {}, {c})})
                        .at(0)),
         Floats{3});
+}
+
+/// The body of a Loop, or branch, whose result is a BitCast to a half type: it gives f32 as the other values
+/// that are carried.
+TEST(WidenHalf, BitCastsAreResultsOfBodies) {
+  auto g = parse(R"(graph (x: f16[3], n: i64[], c: boolean[]) -> (y, z) {
+    mask = const u16[] {32768}
+    y = Loop(n, _, x, mask) carried=1 {
+      body graph (i: i64[], go: boolean[], v: f16[3], m: u16[]) -> (go, negative) {
+        bits = BitCast(v) destination_type=u16
+        flipped = BitwiseXor(bits, m)
+        negative = BitCast(flipped) destination_type=f16
+      }
+    }
+    z = If(c, x, mask) {
+      body graph (v: f16[3], m: u16[]) -> (negative) {
+        bits = BitCast(v) destination_type=u16
+        flipped = BitwiseXor(bits, m)
+        negative = BitCast(flipped) destination_type=f16
+      }
+      body graph (v: f16[3], m: u16[]) -> (twice) {
+        twice = Add(v, v)
+      }
+    }
+  })");
+  EXPECT_FALSE(widen_half(g).empty());
+  const auto x = from_doubles(ElementType::f16, {3}, {1, -2, 3.5});
+  for (const bool c : {true, false}) {
+    const auto out =
+        interpret(g, {x, from_ints(ElementType::i64, {}, {3}), from_ints(ElementType::boolean, {}, {c})});
+    EXPECT_EQ(out[0].element_type(), ElementType::f16);
+    EXPECT_EQ(to_doubles(out[0]), (Floats{-1, 2, -3.5}));
+    EXPECT_EQ(out[1].element_type(), ElementType::f16);
+    EXPECT_EQ(to_doubles(out[1]), c ? (Floats{-1, 2, -3.5}) : (Floats{2, -4, 7}));
+  }
+}
+
+/// The bits of NaNs, which f32 would make quiet ones.
+TEST(WidenHalf, BitCastsReadTheBitsOfTheModelsNumbers) {
+  const std::vector<std::uint16_t> bits{0xffff, 0x7c01, 0x7e01, 0x8001};
+  const auto words = Tensor::of<std::uint16_t>({4}, bits);
+  for (const bool constant : {true, false}) {
+    Graph g;
+    Tensor halves(ElementType::f16, {4});
+    std::memcpy(halves.raw(), words.raw(), words.bytes());
+    const auto x = constant ? g.add_constant(halves) : g.add_input("x", {ElementType::f16, Shape::of({4})});
+    const auto read = g.add(BitCast{ElementType::u16}, {x});
+    const auto chain = g.add(BitCast{ElementType::bf16}, {x});
+    g.add_result("read", read);
+    g.add_result("twice", g.add(BitCast{ElementType::u16}, {chain}));
+    widen_half(g);
+    const auto out = interpret(g, constant ? std::vector<Tensor>{} : std::vector<Tensor>{halves});
+    EXPECT_EQ(to_ints(out[0]), to_ints(words)) << constant;
+    if (!constant) {
+      EXPECT_EQ(to_ints(out[1]), to_ints(words));
+    }
+  }
 }
 
 TEST(WidenHalf, ResultsKeepTheirTypes) {

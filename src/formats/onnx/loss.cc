@@ -11,6 +11,45 @@ namespace {
 /// Sum over all axes: a scalar.
 ValueId total(Call& c, ValueId v) { return c.add(ReduceSum{}, {v, c.axes_from(v, 0)}); }
 
+/// The shape [N, d...] of targets for an input [N, C, d...].
+Shape shape_of_targets(const Shape& input) {
+  if (!input.ranked()) return input;
+  auto dims = input.dims();
+  dims.erase(dims.begin() + 1);
+  return Shape(std::move(dims));
+}
+
+/// Fails where target is not [N, d...] or weight not [C] for an input [N, C, d...], as far as shapes are
+/// known.
+void check_loss(const Call& c, const Shape& input, ValueId target, ValueId weight) {
+  if (input.ranked() && input.rank() < 2)
+    c.fail("the input has shape {}, wanted [N,C,...]", to_string(input));
+  if (const auto wanted = shape_of_targets(input); !c.shape(target).fits(wanted))
+    c.fail("target has shape {}, wanted {} for an input {}", to_string(c.shape(target)), to_string(wanted),
+           to_string(input));
+  if (!weight.valid()) return;
+  const Shape classes{input.ranked() ? input[1] : Dim()};
+  if (!c.shape(weight).fits(classes))
+    c.fail("weight has shape {}, wanted {} for an input {}", to_string(c.shape(weight)), to_string(classes),
+           to_string(input));
+}
+
+/// The input's number for each target. GatherElements takes targets of no more than the input's size on each
+/// axis; the Reshape to the input's sizes fails at run time where they are less.
+ValueId picked_by(Call& c, ValueId input, ValueId target) {
+  const auto picked = c.add(GatherElements{1}, {input, c.unsqueeze(target, {1})});
+  if (c.shape(target).same(shape_of_targets(c.shape(input)))) return c.squeeze(picked, {1});
+  const auto sizes = c.shape_of(input);
+  return c.reshape(picked, c.concat({c.slice(sizes, 0, 0, 1), c.slice(sizes, 0, 2, INT64_MAX)}, 0));
+}
+
+/// The weight of each target's class; the Reshape fails at run time where there are not C weights.
+ValueId weights_of(Call& c, ValueId input, ValueId weight, ValueId target) {
+  const Shape &all = c.shape(weight), &x = c.shape(input);
+  if (!x.ranked() || !all.same(Shape{x[1]})) weight = c.reshape(weight, c.slice(c.shape_of(input), 0, 1, 2));
+  return c.add(Gather{}, {weight, target, c.int_constant(0)});
+}
+
 /// The loss of each target [N, ...] is minus the log probability [N, C, ...] of its class, times the weight
 /// of that class. Targets equal to the attribute ignore_index, which need not be a class, have loss and
 /// weight 0; "mean" divides by the sum of the weights.
@@ -18,18 +57,19 @@ ValueId loss_of(Call& c, ValueId log_probabilities, ValueId target, ValueId weig
   const auto reduction = c.s("reduction", "mean");
   if (reduction != "mean" && reduction != "sum" && reduction != "none")
     c.fail("reduction is \"{}\", wanted none, sum or mean", reduction);
+  check_loss(c, c.shape(log_probabilities), target, weight);
+  target = c.convert(target, ElementType::i64);
   const auto type = c.known_element(log_probabilities);
   const auto zero = c.number(0, type);
   ValueId ignored;
   if (c.has_attribute("ignore_index")) {
-    ignored = c.add(Equal{}, {target, c.number_like(static_cast<double>(c.i("ignore_index", 0)), target)});
-    target = c.add(Select{}, {ignored, c.number_like(0, target), target});
+    ignored = c.add(Equal{}, {target, c.int_constant(c.i("ignore_index", 0))});
+    target = c.add(Select{}, {ignored, c.int_constant(0), target});
   }
-  const auto picked = c.add(GatherElements{1}, {log_probabilities, c.unsqueeze(target, {1})});
-  auto loss = c.add(Negative{}, {c.squeeze(picked, {1})});
+  auto loss = c.add(Negative{}, {picked_by(c, log_probabilities, target)});
   ValueId weights;
   if (weight.valid()) {
-    weights = c.add(Gather{}, {weight, target, c.int_constant(0)});
+    weights = weights_of(c, log_probabilities, weight, target);
     loss = multiply(c, loss, weights);
   }
   if (ignored.valid()) {

@@ -20,15 +20,37 @@ void check_block_size(const Call& c, std::int64_t block_size) {
   if (block_size < 0) c.fail("block_size is {}, wanted 0 or more", block_size);
 }
 
+/// Scale and zero point of floats of 8 or 4 bits: what Quantize and Dequantize require of those of integers.
+void check_float_parameters(const Call& c, std::int64_t axis, std::int64_t block_size) {
+  const auto type = c.known_element(c.in(1));
+  if (!is_float(type) && !is_small_float(type))
+    c.fail("scale is {}, wanted a floating-point type", name_of(type));
+  const auto fault = quantization_fault(c.shape(c.in(0)), c.shape(c.in(1)),
+                                        c.has(2) ? &c.shape(c.in(2)) : nullptr, axis, block_size);
+  if (!fault.empty()) c.fail("{}", fault);
+}
+
+/// Where sizes are known at run time only, Dequantize of ones gives a parameter in the shape of x: it checks
+/// the sizes then as it checks those of integers.
+ValueId spread_at_run(Call& c, ValueId parameter, ValueId x, std::int64_t axis, std::int64_t block_size) {
+  Dequantize op;
+  op.axis = axis;
+  op.block_size = block_size;
+  const auto ones = c.filled(c.number(1, ElementType::u8), c.shape_of(x));
+  return c.add(op, {ones, parameter});
+}
+
 /// Scale or zero point in f32, as it broadcasts to x: one number, one for each index of an axis, or one for
-/// each block of indices.
+/// each block of indices. Sizes that are known here fit (check_float_parameters).
 ValueId spread(Call& c, ValueId parameter, ValueId x, std::int64_t axis, std::int64_t block_size) {
   parameter = c.convert(parameter, ElementType::f32);
-  const auto& shape = c.shape(parameter);
+  const auto &shape = c.shape(parameter), &numbers = c.shape(x);
   if (block_size == 0 && one_element(shape)) return c.to_scalar(parameter);
-  const auto rank = c.known_rank(x), at = c.axis(axis, rank);
+  if (!shape.known() || !numbers.ranked()) return spread_at_run(c, parameter, x, axis, block_size);
+  const auto rank = numbers.rank(), at = c.axis(axis, rank);
+  const bool known = block_size == 0 ? numbers[at].known() : numbers.known();
+  if (!known) return spread_at_run(c, parameter, x, axis, block_size);
   if (block_size == 0) {
-    if (c.known_rank(parameter) != 1) c.fail("scale is {}, wanted one dimension", to_string(shape));
     Ints pattern(rank - at, 1);
     pattern[0] = -1;
     return c.reshape(parameter, pattern);
@@ -48,6 +70,7 @@ bool is_zero(const Call& c, ValueId v) {
 
 /// x / scale + zero point, rounded to a float of 8 or 4 bits.
 ValueId quantize_to_float(Call& c, ValueId x, ElementType type, std::int64_t axis, std::int64_t block_size) {
+  check_float_parameters(c, axis, block_size);
   auto y = divide(c, c.convert(x, ElementType::f32), spread(c, c.in(1), x, axis, block_size));
   if (c.has(2) && !is_zero(c, c.in(2))) y = add(c, y, spread(c, c.in(2), x, axis, block_size));
   return cast(c, y, type);
@@ -55,12 +78,14 @@ ValueId quantize_to_float(Call& c, ValueId x, ElementType type, std::int64_t axi
 
 /// (x - zero point) * scale of a float of 8 or 4 bits, in f32.
 ValueId dequantize_float(Call& c, std::int64_t axis, std::int64_t block_size) {
+  check_float_parameters(c, axis, block_size);
+  require_same_type(c, 2, 0);
   auto x = c.convert(c.in(0), ElementType::f32);
   if (c.has(2) && !is_zero(c, c.in(2))) x = subtract(c, x, spread(c, c.in(2), c.in(0), axis, block_size));
   return multiply(c, x, spread(c, c.in(1), c.in(0), axis, block_size));
 }
 
-/// Before opset 13 scale and zero point are scalars. output_dtype counts only without a zero point.
+/// Before opset 13 scale and zero point are scalars. output_dtype says nothing else than a zero point's type.
 Values convert_quantize_linear(Call& c) {
   Quantize op;
   op.axis = c.i("axis", 1);
@@ -68,7 +93,12 @@ Values convert_quantize_linear(Call& c) {
   check_block_size(c, op.block_size);
   op.destination_type = ElementType::u8;
   if (c.i("output_dtype", 0) != 0) op.destination_type = c.element_attribute("output_dtype", ElementType::u8);
-  if (c.has(2)) op.destination_type = c.known_element(c.in(2));
+  if (c.has(2)) {
+    const auto zero = c.known_element(c.in(2));
+    if (c.i("output_dtype", 0) != 0 && zero != op.destination_type)
+      c.fail("zero point is {}, wanted {} as output_dtype says", name_of(zero), name_of(op.destination_type));
+    op.destination_type = zero;
+  }
   const bool to_float = is_small_float(op.destination_type);
   if (!to_float && !is_integer(op.destination_type))
     c.unsupported("quantisation to {}", name_of(op.destination_type));
