@@ -11,6 +11,7 @@
 #include "exec/single_step.h"
 #include "extension/custom_op.h"
 #include "interpreter/interpreter.h"
+#include "ops/repeated_draws.h"
 
 namespace lamina::check {
 namespace {
@@ -223,6 +224,7 @@ std::size_t Findings::faults() const {
 }
 
 Findings check_run(const Run& run, const std::function<void(double)>& progress) {
+  const RepeatedDraws repeated;
   Findings found;
   if (!run.before_bf16) {
     const auto wanted = check_parts(run, progress, found);

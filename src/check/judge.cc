@@ -15,6 +15,7 @@
 #include "ops/decompose.h"
 #include "ops/eval.h"
 #include "ops/quantization.h"
+#include "ops/repeated_draws.h"
 
 namespace lamina::check {
 namespace {
@@ -394,6 +395,7 @@ bool Judgement::clean() const {
 
 Judgement judge_rewriting(const Graph& original, const std::vector<Tensor>& inputs, const Graph& rewritten,
                           const JudgeOptions& options) {
+  const RepeatedDraws repeated;
   return Judge(original, rewritten, options).run(inputs);
 }
 

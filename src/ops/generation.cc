@@ -1,10 +1,12 @@
 #include "ops/generation.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <cstring>
 #include <limits>
 #include <numbers>
+#include <random>
 
 #include "base/cancellation.h"
 #include "base/limits.h"
@@ -12,6 +14,7 @@
 #include "graph/permute.h"
 #include "ops/operators.h"
 #include "ops/packed.h"
+#include "ops/repeated_draws.h"
 #include "ops/require.h"
 #include "ops/walk.h"
 
@@ -242,21 +245,39 @@ void Trilu::evaluate(EvalContext& c) const {
 
 namespace {
 
-/// SplitMix64: small, and the same on every machine.
+/// The finalizer of SplitMix64: every bit of the result depends on every bit of z.
+std::uint64_t scattered(std::uint64_t z) {
+  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+  z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+  return z ^ (z >> 31);
+}
+
+std::atomic<int> repeated_draws = 0;
+
+/// Another number at each call, in forked processes too.
+std::uint64_t fresh_seed() {
+  std::random_device device;
+  return (std::uint64_t{device()} << 32) | device();
+}
+
+std::uint64_t seed_from_name(const Node& node) {
+  std::uint64_t out = 0;
+  for (const char letter : node.name) out = (out ^ static_cast<unsigned char>(letter)) * 0x100000001b3u;
+  return out;
+}
+
+/// SplitMix64: small, and from one seed the same on every machine.
 class Random {
  public:
   Random(const Node& node, std::int64_t global_seed, std::int64_t op_seed)
       : state_(static_cast<std::uint64_t>(global_seed) * 0x9e3779b97f4a7c15u +
                static_cast<std::uint64_t>(op_seed)) {
-    if (global_seed == 0 && op_seed == 0)  // nodes without seeds still differ from each other
-      for (const char letter : node.name)
-        state_ = (state_ ^ static_cast<unsigned char>(letter)) * 0x100000001b3u;
+    if (global_seed == 0 && op_seed == 0)
+      state_ = repeated_draws.load() > 0 ? seed_from_name(node) : fresh_seed();
   }
   std::uint64_t bits() {
-    std::uint64_t z = (state_ += 0x9e3779b97f4a7c15u);
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-    return z ^ (z >> 31);
+    state_ += 0x9e3779b97f4a7c15u;
+    return scattered(state_);
   }
   double uniform() { return static_cast<double>(bits() >> 11) * 0x1p-53; }
   double normal() {
@@ -288,6 +309,9 @@ void infer_random(InferContext& c, ElementType type) {
 }
 
 }  // namespace
+
+RepeatedDraws::RepeatedDraws() { ++repeated_draws; }
+RepeatedDraws::~RepeatedDraws() { --repeated_draws; }
 
 void RandomUniform::infer(InferContext& c) const { infer_random(c, output_type); }
 

@@ -94,7 +94,9 @@ struct Trilu {
   void evaluate(EvalContext& c) const;
 };
 
-/// Uniform in [min, max); the same seeds give the same numbers. Inputs: shape, min, max (one element each).
+/// Uniform in [min, max). The same seeds give the same numbers each time; where both are 0, which means that
+/// none is given, the numbers are others each time, RepeatedDraws aside. Inputs: shape, min, max (one element
+/// each).
 struct RandomUniform {
   static constexpr OpInfo info{"RandomUniform",          3, 3, 1, Trait::impure | Trait::data_dependent,
                                "Uniform random numbers", 8};
@@ -110,7 +112,7 @@ struct RandomUniform {
   void evaluate(EvalContext& c) const;
 };
 
-/// Normally distributed; the same seeds give the same numbers. Inputs: shape, mean, standard deviation (one
+/// Normally distributed; seeds as those of RandomUniform. Inputs: shape, mean, standard deviation (one
 /// element each).
 struct RandomNormal {
   static constexpr OpInfo info{"RandomNormal",         3, 3, 1, Trait::impure | Trait::data_dependent,

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "formats/onnx/edit/upgrade.h"
 #include "ops/quantization.h"
+#include "ops/repeated_draws.h"
 #include "quantise/comparing.h"
 #include "quantise/prepare.h"
 #include "quantise/write_onnx.h"
@@ -109,6 +110,7 @@ void measure_outputs(const Model& model, const Graph& graph, const Graph& result
 }  // namespace
 
 QuantisedModel quantise_onnx(const Model& model, const ModelSource& source, const QuantiseRequest& request) {
+  const RepeatedDraws repeated;  // differences are those of the levels
   Inside::of(model).require_supported();
   QuantisedModel out;
   const Graph& original = Inside::of(model).loaded().graph;
@@ -139,6 +141,7 @@ QuantisedModel quantise_onnx(const Model& model, const ModelSource& source, cons
 }
 
 QuantisedModel quantise_graph(const Model& model, const Graph& graph, const QuantiseRequest& r) {
+  const RepeatedDraws repeated;  // differences are those of the levels
   QuantisedModel out;
   require_f32(graph);
   const auto found = found_for(model, graph, layers_of(graph, r.scheme.choice), r, quantised_graph, out);

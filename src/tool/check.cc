@@ -10,6 +10,7 @@
 #include "base/npz.h"
 #include "check/check.h"
 #include "extension/conformance.h"
+#include "ops/repeated_draws.h"
 #include "tool/check_against.h"
 #include "tool/layers.h"
 #include "tool/noise_cells.h"
@@ -254,6 +255,7 @@ int checked(const CheckOptions& o, Session& s, nlohmann::json j) {
 }
 
 int run(const CheckOptions& o) {
+  const RepeatedDraws repeated;
   if (!o.against.f32.empty()) {
     if (o.common.model.empty()) throw UsageError("--against: wanted MODEL, too");
     return check_against(o.common, o.inputs, o.against);

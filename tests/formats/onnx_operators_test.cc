@@ -281,6 +281,27 @@ TEST(OnnxOperators, DropoutDropsOnlyWhenItTrains) {
   EXPECT_EQ(dropped(1), (List{0, 0}));
 }
 
+TEST(OnnxOperators, NumbersAreDrawnAgainUnlessThereIsASeed) {
+  for (const bool seeded : {false, true}) {
+    const auto seed = [&](auto value) {
+      return seeded ? std::vector{attribute("seed", value)}
+                    : decltype(std::vector{attribute("seed", value)}){};
+    };
+    OnnxGraph g;
+    g.input("x", ElementType::f32, {"64"}).initializer("ratio", Tensor::scalar<float>(0.5f));
+    g.initializer("training", Tensor::scalar<bool>(true));
+    g.node("Dropout", {"x", "ratio", "training"}, {"a"}, seed(std::int64_t{0})).output("a");
+    g.node("RandomUniformLike", {"x"}, {"b"}, seed(0.0f)).output("b");
+    g.node("RandomNormalLike", {"x"}, {"c"}, seed(3.0f)).output("c");
+    g.node("RandomUniformLike", {"x"}, {"d"}, seed(0.0f)).output("d");
+    const auto m = read_onnx_bytes(onnx_model(g));
+    const std::vector<Tensor> in{floats({64}, std::vector<float>(64, 1.0f))};
+    const auto once = interpret(m.graph, in), again = interpret(m.graph, in);
+    for (std::size_t i = 0; i < once.size(); ++i) EXPECT_EQ(once[i].same_as(again[i]), seeded) << i;
+    EXPECT_FALSE(once[1].same_as(once[3]));
+  }
+}
+
 TEST(OnnxOperators, ConstantsInEveryForm) {
   OnnxGraph g;
   g.node("Constant", {}, {"a"}, {attribute("value", floats({2}, {1, 2}))});

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numbers>
 
+#include "ops/repeated_draws.h"
 #include "tests/ops/op_testing.h"
 
 namespace lamina::testing {
@@ -103,6 +104,35 @@ TEST(Random, repeats_with_the_same_seeds) {
   EXPECT_NEAR(sum / 4000, 2, 0.05);
   EXPECT_ERROR(evaluate(RandomUniform{ElementType::i32}, {ints({1}), one(3), one(3)}), "wanted min < max");
   EXPECT_ERROR(infer(RandomUniform{}, {ints({-1}), one(0.0f), one(1.0f)}), "a size is -1");
+}
+
+TEST(Random, differs_each_time_without_seeds) {
+  const std::vector<Tensor> inputs{ints({64}), one(0.0f), one(1.0f)};
+  for (const Op& op : {Op(RandomUniform{}), Op(RandomNormal{})}) {
+    const auto a = evaluate(op, inputs), b = evaluate(op, inputs);
+    EXPECT_FALSE(a.same_as(b)) << op.name();
+    std::vector<Tensor> repeated;
+    for (int i = 0; i < 2; ++i) {
+      const RepeatedDraws outer, inner;
+      repeated.push_back(evaluate(op, inputs));
+    }
+    EXPECT_TRUE(repeated[0].same_as(repeated[1])) << op.name();
+    EXPECT_FALSE(evaluate(op, inputs).same_as(repeated[0])) << op.name();
+  }
+}
+
+/// 20000 numbers of streams that begin one after another are as even as those of one stream.
+TEST(Random, streams_without_seeds_have_nothing_in_common) {
+  std::vector<double> first;
+  double sum = 0, next_to = 0;
+  for (int i = 0; i < 10000; ++i) {
+    const auto pair = to_doubles(evaluate(RandomUniform{}, {ints({2}), one(-1.0f), one(1.0f)}));
+    sum += pair[0] + pair[1];
+    if (!first.empty()) next_to += pair[0] * first.back();
+    first.push_back(pair[1]);
+  }
+  EXPECT_NEAR(sum / 20000, 0, 0.03);       // seven deviations
+  EXPECT_NEAR(next_to / 10000, 0, 0.025);  // 1/3 if a stream went on with the numbers of the one before
 }
 
 TEST(Einsum, multiplies_matrices) {

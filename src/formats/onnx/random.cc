@@ -9,15 +9,16 @@
 namespace lamina::onnx {
 namespace {
 
-/// The operator with the node's seed, which is a float, for Dropout an integer. Nodes without a seed get
-/// different numbers.
+/// The operator with the node's seed, which is a float, for Dropout an integer. Nodes with the same seed give
+/// different numbers; nodes without one give others each time (RandomUniform in ops/generation.h).
 template <class R>
 R random(const Call& c, ElementType type) {
   R op;
   op.output_type = type;
-  if (c.has_attribute("seed") && c.op() == "Dropout") {
+  if (!c.has_attribute("seed")) return op;
+  if (c.op() == "Dropout") {
     op.global_seed = c.i("seed", 0);
-  } else if (c.has_attribute("seed")) {
+  } else {
     const auto seed = c.f("seed", 0);
     op.global_seed = std::isfinite(seed) && std::abs(seed) < 1e15 ? static_cast<std::int64_t>(seed) : 1;
   }

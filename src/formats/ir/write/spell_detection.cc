@@ -33,7 +33,8 @@ std::vector<ValueId> random_normal(Spelling& c) {
     RandomUniform random;
     random.output_type = kFloat;
     random.global_seed = op.global_seed;
-    random.op_seed = op.op_seed == 0 ? 0 : op.op_seed + further;
+    const bool seeded = op.global_seed != 0 || op.op_seed != 0;
+    random.op_seed = seeded ? op.op_seed + further : 0;
     return c.add(
         random, {c.in(0), c.number(from, kFloat, name + "_low"), c.number(to, kFloat, name + "_high")}, name);
   };
