@@ -2,11 +2,11 @@
 /// often readers ask whether they must stop: that depends neither on time nor on the machine.
 #include <gtest/gtest.h>
 
-#include <atomic>
 #include <functional>
 
 #include "base/cancellation.h"
 #include "tests/support/caffe_model.h"
+#include "tests/support/counting_signal.h"
 #include "tests/support/onednn_graph.h"
 #include "tests/support/onnx_model.h"
 
@@ -14,20 +14,6 @@ namespace lamina {
 namespace {
 
 using namespace testing;
-
-/// Wants an end after so many questions.
-class CountingSignal final : public StopSignal {
- public:
-  explicit CountingSignal(std::int64_t most) : left_(most) {}
-  bool stop_requested() const noexcept override {
-    ++asked_;
-    return --left_ < 0;
-  }
-  std::int64_t asked() const { return asked_; }
-
- private:
-  mutable std::atomic<std::int64_t> left_, asked_{0};
-};
 
 struct LongFile {
   const char* name;

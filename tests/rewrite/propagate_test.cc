@@ -8,22 +8,12 @@
 #include "ops/elementwise.h"
 #include "ops/movement.h"
 #include "ops/shaping.h"
+#include "tests/support/counting_signal.h"
 
 namespace lamina {
 namespace {
 
-/// Counts nodes that are inferred: inference asks at each of them whether it must stop.
-class CountingSignal final : public StopSignal {
- public:
-  bool stop_requested() const noexcept override {
-    ++asked_;
-    return false;
-  }
-  std::size_t asked() const { return asked_; }
-
- private:
-  mutable std::size_t asked_ = 0;
-};
+using testing::CountingSignal;  // inference asks at each node whether it must stop
 
 /// size = the first size of x; then size + 1, again and again; then a tensor of that many elements.
 struct ChainOfSizes {

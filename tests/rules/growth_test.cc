@@ -11,9 +11,12 @@
 #include "ops/movement.h"
 #include "ops/shaping.h"
 #include "rules/optimize.h"
+#include "tests/support/counting_signal.h"
 
 namespace lamina {
 namespace {
+
+using testing::CountingSignal;
 
 using Make = std::function<Graph(int)>;
 
@@ -114,18 +117,6 @@ TEST(Growth, OfTriesIsLinear) {
 }
 
 /// Inference and the driver ask whether they must stop at each node that they look at.
-class CountingSignal final : public StopSignal {
- public:
-  bool stop_requested() const noexcept override {
-    ++asked_;
-    return false;
-  }
-  std::size_t asked() const { return asked_; }
-
- private:
-  mutable std::atomic<std::size_t> asked_ = 0;
-};
-
 std::size_t nodes_looked_at(Graph graph) {
   const CountingSignal signal;
   Ledger ledger;

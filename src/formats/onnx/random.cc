@@ -31,20 +31,14 @@ ElementType random_type(const Call& c, bool like) {
   return c.element_attribute("dtype", ElementType::f32);
 }
 
-template <bool kLike>
-Values convert_random_uniform(Call& c) {
+/// RandomUniform between `low` and `high`, or RandomNormal with `mean` and `scale`.
+template <class R, bool kLike>
+Values convert_random(Call& c) {
+  constexpr bool kUniform = std::is_same_v<R, RandomUniform>;
   const auto type = random_type(c, kLike);
   const auto shape = kLike ? c.shape_of(c.in(0)) : c.ints_constant(c.ints("shape"));
-  return {c.add(random<RandomUniform>(c, type),
-                {shape, c.number(c.f("low", 0), type), c.number(c.f("high", 1), type)})};
-}
-
-template <bool kLike>
-Values convert_random_normal(Call& c) {
-  const auto type = random_type(c, kLike);
-  const auto shape = kLike ? c.shape_of(c.in(0)) : c.ints_constant(c.ints("shape"));
-  return {c.add(random<RandomNormal>(c, type),
-                {shape, c.number(c.f("mean", 0), type), c.number(c.f("scale", 1), type)})};
+  const auto first = c.f(kUniform ? "low" : "mean", 0), second = c.f(kUniform ? "high" : "scale", 1);
+  return {c.add(random<R>(c, type), {shape, c.number(first, type), c.number(second, type)})};
 }
 
 /// Numbers in 0 .. 1, 1 excluded, for each element of x.
@@ -92,10 +86,10 @@ Values convert_dropout(Call& c) {
 void register_random(ConverterTable& t) {
   t.add("Bernoulli", convert_bernoulli);
   t.add("Dropout", convert_dropout);
-  t.add("RandomNormal", convert_random_normal<false>);
-  t.add("RandomNormalLike", convert_random_normal<true>);
-  t.add("RandomUniform", convert_random_uniform<false>);
-  t.add("RandomUniformLike", convert_random_uniform<true>);
+  t.add("RandomNormal", convert_random<RandomNormal, false>);
+  t.add("RandomNormalLike", convert_random<RandomNormal, true>);
+  t.add("RandomUniform", convert_random<RandomUniform, false>);
+  t.add("RandomUniformLike", convert_random<RandomUniform, true>);
 }
 
 }  // namespace lamina::onnx
