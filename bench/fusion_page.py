@@ -88,21 +88,21 @@ def page(data: Json) -> str:
         "<!-- made by bench/fusions; `bench/fusions` alone makes it again from bench/fusions.json -->",
         "",
         (
-            "What each fusion rule does, when it is refused, and what it gains;"
-            f" {data.get('processor', '?')}, L3 cache of {data.get('l3', '?')} MiB, {data.get('date', '?')},"
-            " f32. *On* is with the rule, *off* without it; both run warm, in processes of their own, in turns."
-            " A time is the shortest of a slice; a ratio is the"
-            f" median over {data.get('rounds', '?')} rounds of the ratio within one round; *steps* are the steps"
-            f" with the rule, of those without it.{noise(settings)}"
+            "This page says what each fusion rule does, when it is refused, and what it gains. It was measured in f32 on"
+            f" {data.get('processor', '?')} with an L3 cache of {data.get('l3', '?')} MiB, on {data.get('date', '?')}."
+            " *On* is the time with the rule, *off* the time without it; both run warm, in processes of their own, in"
+            " turns. A time is the shortest within one turn; a ratio is the"
+            f" median over {data.get('rounds', '?')} rounds of the ratio within one round; *steps* is the number of"
+            f" steps with the rule, of those without it.{noise(settings)}"
             " `lamina explain MODEL --why RULE LAYER` says what a rule did at a layer, or why it"
             " did nothing; `--disable RULE` switches it off."
         ),
         "",
         (
-            "Renamed since 0.1.0: `raise-activation` is `hoist-activation`, `raise-activation-over-concat` is"
-            " `hoist-activation-over-concat`, `decompose-batch-norm` is `decompose-batchnorm`, and `fuse-linear` does"
-            " what `fuse-bias`, `fold-scale-into-weights`, `fold-scale-before-convolution` and"
-            " `fold-shift-before-convolution` did, with which its rows were measured."
+            "Some rules were renamed after 0.1.0: `raise-activation` is `hoist-activation`,"
+            " `raise-activation-over-concat` is `hoist-activation-over-concat`, `decompose-batch-norm` is"
+            " `decompose-batchnorm`. `fuse-linear` replaces `fuse-bias`, `fold-scale-into-weights`,"
+            " `fold-scale-before-convolution` and `fold-shift-before-convolution`; its rows were measured with these four."
         ),
     ]
     for rule in RULES:

@@ -64,7 +64,8 @@ RULES: tuple[RulePage, ...] = (
     ),
     RulePage(
         "fuse-fc-activation",
-        "What `fuse-conv-simple` does, for a matrix product, whose channels are the last axis.",
+        "This rule does for a matrix product, whose channels are the last axis, what `fuse-conv-simple` does for"
+        " a convolution.",
         "As for convolutions; an operand with one value per row does not count as one per channel, even if"
         " there are as many rows as channels.",
         FC,
@@ -93,7 +94,7 @@ RULES: tuple[RulePage, ...] = (
     ),
     RulePage(
         "fuse-fc-sum",
-        "What `fuse-conv-sum` does, for a matrix product.",
+        "This rule does for a matrix product what `fuse-conv-sum` does for a convolution.",
         "As for convolutions.",
         FC_SUM,
     ),
@@ -115,8 +116,8 @@ RULES: tuple[RulePage, ...] = (
         " Quantize to 8 bits. An activation after a max pooling could be moved before it, into the convolution"
         " there, if it is non-decreasing (ReLU, Clamp, Sigmoid, Tanh, ...; not Swish, Gelu, Mish, Abs). lamina"
         " leaves it after the pooling: there any activation is correct, and it works on fewer elements, in the"
-        " pass that writes them. Measured on three shapes, with AVX2 and AVX-512, that takes as long as before"
-        " the maximum (ReLU, Clamp: 0.98 to 1.02) or less (Tanh, Sigmoid: 0.83 to 0.96).",
+        " pass that writes them. On three shapes, with AVX2 and AVX-512, an activation after the maximum took as"
+        " long as one before it (ReLU, Clamp: 0.98 to 1.02 times) or less (Tanh, Sigmoid: 0.83 to 0.96).",
         "Another node reads the pooling's result; the ranges have neither one value nor one per channel; the"
         " pooling has a second output, the indices of the maxima.",
         POOLING,
@@ -178,8 +179,9 @@ RULES: tuple[RulePage, ...] = (
         "remove-identity",
         "Operators without effect are removed: multiplication by 1, addition of 0, powers of 1, Reshapes and"
         " Transposes that change nothing.",
-        "The constant would make the result larger; its input is an input of the model and its result an"
-        " output.",
+        "The constant would make the result larger; the operator's input is an input of the model and its result"
+        " an output; the operator may fail when the model runs (a Reshape to a size that the input may not have, a"
+        " split into one part of a length that is computed).",
         IDENTITY,
     ),
     RulePage(
@@ -191,7 +193,7 @@ RULES: tuple[RulePage, ...] = (
     ),
     RulePage(
         "recognise-layer-norm",
-        "The operators that make up a layer normalisation become one.",
+        "The operators that make up a layer normalisation become one node.",
         "Axes, exponent or constants are not those of a layer normalisation.",
         NORMS,
     ),

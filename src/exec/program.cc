@@ -69,7 +69,7 @@ double Program::packing_seconds() const {
   return shared_->weights->packing_seconds() + (initial_values_ ? initial_values_->packing_seconds() : 0);
 }
 
-/// Keys of waiting parts begin with that of the plan that they are a part of.
+/// The keys of a deferred subgraph's plans begin with the key of the plan that it belongs to.
 std::string Program::key_of(const std::vector<Tensor>& inputs) const {
   std::string key = above_.empty() ? std::string() : above_.back();
   const auto append = [&](const void* data, std::size_t bytes) {
@@ -91,7 +91,7 @@ std::shared_ptr<const Planned> Program::plan(const std::vector<Tensor>& inputs,
                                              const std::string& key) const {
   bool made = false;
   const auto cache = cache_.lock();
-  LAMINA_CHECK(cache, "a waiting part outlives its model");
+  LAMINA_CHECK(cache, "a deferred subgraph outlives its model");
   const auto kept = shared_->kept.load();
   const auto& options = shared_->options;
   auto planned = cache->get(key, above_, [&] {

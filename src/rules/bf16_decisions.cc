@@ -65,7 +65,7 @@ class Decisions {
       const Node& n = g_.node(id);
       if (about_ == About::sizes) add(sizes_of(g_, n), told("the size of", id));
       for (std::size_t i = 0; about_ == About::flow && i < n.inputs.size(); ++i)
-        if (decides_flow(n, i)) add(n.inputs[i], told("the way of", id));
+        if (decides_flow(n, i)) add(n.inputs[i], told("the control flow of", id));
       if (n.op.is<If>() || n.op.is<Loop>()) in_bodies(id);
     }
     for (;;)
@@ -108,7 +108,7 @@ class Decisions {
     const std::size_t first = loop ? 0 : 1;  // without parameter
     for (const auto& body : n.bodies) {
       Decisions inside(body, about_, carried_by(loop));
-      inside.find(loop && about_ == About::flow ? told("the way of", id) : "");
+      inside.find(loop && about_ == About::flow ? told("the control flow of", id) : "");
       for (std::size_t p = 0; p < body.inputs().size(); ++p) {
         const auto v = body.inputs()[p];
         if (const auto it = inside.values().find(v); it != inside.values().end())

@@ -57,7 +57,7 @@ bool passes_widened(const Graph& g, const Node& n) {
 Verdict all_between(const Match& m) {
   for (const auto v : m.root_node().outputs)
     if (m.graph().readers(v) > 0) return bf16::lies_between(bf16::Context(m), v);
-  return Verdict::no("nobody reads it");
+  return Verdict::no("no node reads it");
 }
 
 void pass_bf16(Rewrite& r) {

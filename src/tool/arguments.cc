@@ -124,7 +124,7 @@ std::string explain_usage(const CLI::App& app, const CLI::ParseError& error,
   if (current == &app && !words.empty() && words[0].starts_with("-")) {
     const auto head = words[0].substr(0, words[0].find('='));
     if (std::find(options.begin(), options.end(), head) == options.end()) return unknown_option(app, head);
-    return fmt::format("no verb behind \"{}\", wanted one of {}", head, fmt::join(subcommands, ", "));
+    return fmt::format("no verb after \"{}\", wanted one of {}", head, fmt::join(subcommands, ", "));
   }
   if (current == &app && !words.empty()) {
     const auto meant = did_you_mean(words[0], subcommands);

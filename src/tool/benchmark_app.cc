@@ -226,7 +226,7 @@ class Translation {
   std::string value() {
     const auto equals = in_[at_].find('=');
     if (equals == std::string::npos && at_ + 1 == in_.size())
-      throw UsageError(fmt::format("{}: wanted a value behind it", typed_));
+      throw UsageError(fmt::format("{}: wanted a value after it", typed_));
     taken_ = equals != std::string::npos ? in_[at_].substr(equals + 1) : in_[++at_];
     return *taken_;
   }

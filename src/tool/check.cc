@@ -286,27 +286,27 @@ int run(const CheckOptions& o) {
 Verb setup_check(OptionSet& options) {
   auto o = std::make_shared<CheckOptions>();
   add_model(options, o->common, false);
-  options.remark("Without MODEL: all operations of the libraries of --extensions, on samples.");
+  options.remark("Without MODEL: checks all operations of the libraries of --extensions, on their samples.");
   add_input_options(options, o->inputs);
   const auto expect =
       options.text("--expect", o->expect, "FILE.npz", "Stored outputs, by name or as out0, out1, ...");
   const auto steps = options.number(
       "--steps", o->steps, 1, 1000000, "N",
-      "Check the N-th run of a model with variables, from what the interpreter has kept before it");
+      "Check the N-th run of a model with variables; the interpreter makes the runs before it");
   const auto layers =
       options.flag("--per-layer", o->per_layer, "Print every value of the model and every layer");
   const auto bisect =
-      options.flag("--bisect", o->bisect, "Name the first rewrite that changes the result, too");
+      options.flag("--bisect", o->bisect, "Also name the first rewrite that changes the result");
   auto against =
       options.text("--against", o->against.f32, "F32MODEL",
                    "Only compare a quantised model with the f32 model that it was made of: noise of each "
-                   "layer, and which are best not quantised");
+                   "layer, and which layers are best left in f32");
   for (const auto& other : {expect, steps, layers, bisect}) against.excludes(other);
   options.text("--data", o->against.data, "FOLDER",
                "With --against: a folder of samples in place of --input: images, .npy, .npz, as `lamina "
                "quantize` takes them");
   options.number("--samples", o->against.samples, std::size_t{1}, std::size_t{1000000}, "N",
-                 "With --data: how many samples of the folder, spread evenly (8)");
+                 "With --data: number of samples to take, spread evenly over the folder (8)");
   options.text("--html", o->against.html, "FILE.html",
                "With --against: write the noise as a page with bars; a click on a heading sorts");
   add_compile_options(options, o->common);

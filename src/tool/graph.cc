@@ -131,7 +131,7 @@ bool is_of_rewriting(std::string_view key) {
   return bare == "DISABLE" || bare == "EXEMPT" || bare == "STOP_AFTER";
 }
 
-/// What a stage makes nothing of is refused.
+/// Refuses options that have no effect on the stage or the format.
 void check_words(const GraphOptions& o, const OptionSet& options, Format format) {
   const auto refuse = [&](std::initializer_list<const char*> names, const char* reason) {
     for (const auto* name : names)
@@ -142,7 +142,7 @@ void check_words(const GraphOptions& o, const OptionSet& options, Format format)
   if (o.stage != "runtime")
     refuse({"--seconds", "--input", "--inputs", "--mean", "--scale", "--layout", "--color", "--fit", "--seed",
             "--threads", "--max-isa", "--precision", "--force", "--tune"},
-           "goes with --stage runtime: nothing is planned and nothing runs for the other stages");
+           "needs --stage runtime: nothing is planned and nothing runs for the other stages");
   if (o.stage == "original")
     refuse({"--disable", "--exempt", "--set"},
            "cannot be combined with --stage original, which shows the model of the file");
@@ -150,11 +150,11 @@ void check_words(const GraphOptions& o, const OptionSet& options, Format format)
     for (const auto& pair : o.common.set)
       if (!is_of_rewriting(pair.substr(0, pair.find('='))))
         throw UsageError(
-            fmt::format("--set {}: goes with --stage runtime: only DISABLE, EXEMPT and STOP_AFTER "
-                        "change what is optimised",
+            fmt::format("--set {}: needs --stage runtime: only DISABLE, EXEMPT and STOP_AFTER change "
+                        "the optimised graph",
                         pair));
   if (format == Format::dot)
-    refuse({"--columns"}, "goes with .svg and .html: the program that draws a .dot file places its nodes");
+    refuse({"--columns"}, "needs .svg or .html: the program that draws a .dot file places its nodes");
 }
 
 }  // namespace

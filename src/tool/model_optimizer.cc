@@ -197,7 +197,7 @@ class ModelOptimizerTranslation {
     switch (row.meaning) {
       case OptionMeaning::value:
         if (const auto given = value(); !given.empty()) return add(ours, given);
-        throw UsageError(fmt::format("{}: wanted a value behind it", typed_));
+        throw UsageError(fmt::format("{}: wanted a value after it", typed_));
       case OptionMeaning::flag:
         if (in_[at_].find('=') == std::string::npos || flag()) out_.words.push_back(ours);
         return;
@@ -225,7 +225,7 @@ class ModelOptimizerTranslation {
   std::string value() {
     const auto equals = in_[at_].find('=');
     if (equals != std::string::npos) return in_[at_].substr(equals + 1);
-    if (at_ + 1 == in_.size()) throw UsageError(fmt::format("{}: wanted a value behind it", typed_));
+    if (at_ + 1 == in_.size()) throw UsageError(fmt::format("{}: wanted a value after it", typed_));
     return in_[++at_];
   }
 

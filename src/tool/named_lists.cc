@@ -24,7 +24,7 @@ std::vector<std::pair<std::string, std::string>> named_lists(const std::string& 
     at = close + 1;
     if (at == text.size()) break;
     if (text[at] != ',')
-      throw UsageError(fmt::format("{} {}: wanted a comma behind each ], one list per input", option, text));
+      throw UsageError(fmt::format("{} {}: wanted a comma after each ], one list per input", option, text));
     ++at;
   }
   return out;

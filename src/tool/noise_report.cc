@@ -119,11 +119,13 @@ std::vector<std::string> advice(const NoiseReport& r) {
 }
 
 const char* const kExplanation[] = {
-    "share: of the noise of the outputs, where this layer alone is quantised. The sum of all is 100%.",
-    "output: noise of the layer's output, that of all layers before it included.",
-    "own: noise that the layer adds where f32 reads the same numbers: by weights, arithmetic and, where "
-    "nothing else is known, rounding of the result.",
-    "input: noise by rounding what the layer reads to levels.",
+    "share: the part of the noise of the outputs that this layer causes if it alone is quantised. All shares "
+    "together are 100%.",
+    "output: noise of the layer's output, with that of all layers before it.",
+    "own: noise that the layer itself adds, compared with the f32 layer on the same inputs: by its weights "
+    "and "
+    "arithmetic, and by rounding its result if the file has only the rounded result.",
+    "input: noise of rounding the layer's input.",
 };
 
 std::string outputs_table(const NoiseReport& r) {

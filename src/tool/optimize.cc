@@ -226,11 +226,11 @@ std::map<std::string, std::string> OptimizeCommand::given() const {
 namespace {
 
 void add_files(OptionSet& o, OptimizeCommand& c) {
-  o.text("-m,-w,--input_model", c.input_model, "FILE", "The model, as the Model Optimizer has it");
+  o.text("-m,-w,--input_model", c.input_model, "FILE", "The model (the Model Optimizer's option for MODEL)");
   o.text("-o,--output_dir", c.output_dir, "FILE.xml|DIR", "The IR to write, or the folder for it");
   o.text("-n,--model_name", c.model_name, "NAME", "Name of the network, and of its files if -o is a folder");
   o.choice("--framework", c.framework, {"onnx", "caffe", "tf", "mxnet", "kaldi", "paddle"}, "F",
-           "onnx, caffe or tf, where the name of the file does not say it");
+           "onnx, caffe or tf, if the name of the file does not tell the format");
   o.text("-d,--input_proto", c.input_proto, "FILE", "The prototxt of a caffemodel, if it is not beside it");
   o.number("--ir_version", c.ir_version, 10, 11, "10|11", "Version of the IR");
   o.text("--report", c.report, "FILE.html", "Write a page about the rewriting, with drawings");
@@ -239,7 +239,7 @@ void add_files(OptionSet& o, OptimizeCommand& c) {
 void add_surgery(OptionSet& o, OptimizeCommand& c) {
   o.text("--input", c.input, "NAME[SHAPE]{TYPE}->VALUE,...",
          "Where the network begins: names, PORT:NAME, NAME:PORT; with shapes, types, values");
-  o.text("--output", c.output, "NAME,...", "Where it ends: names, NAME:PORT, PORT:NAME");
+  o.text("--output", c.output, "NAME,...", "Where the network ends: names, NAME:PORT, PORT:NAME");
   o.text("--input_shape", c.input_shape, "[1,3,224,224],...", "Shapes of the inputs in their order");
   add_shape(o, c.common);
   o.number("-b,--batch", c.batch, 1L, 1L << 31, "N", "Batch of all inputs");
@@ -268,7 +268,7 @@ void add_preprocessing(OptionSet& o, OptimizeCommand& c) {
 void add_switches(OptionSet& o, OptimizeCommand& c) {
   o.choice("--data_type", c.data_type, {"FP16", "FP32", "half", "float"}, "FP16|FP32",
            "Type of the weights in the file");
-  o.choice("--compress_to_fp16", c.compress_to_fp16, {"true", "false"}, "", "Weights in the file as f16");
+  o.choice("--compress_to_fp16", c.compress_to_fp16, {"true", "false"}, "", "Store weights as f16");
   o.flag("--disable_fusing", c.disable_fusing, "Do not merge or fuse linear operators");
   o.flag("--disable_gfusing", c.disable_gfusing, "Do not join convolutions to a grouped one");
   o.flag("--disable_resnet_optimization", c.disable_resnet_optimization, "Do not move strides");
@@ -282,17 +282,18 @@ void add_switches(OptionSet& o, OptimizeCommand& c) {
   o.choice("--static_shape", c.static_shape, {"true", "false"}, "",
            "Accepted without effect: known sizes are always folded");
   o.text("--transform", c.transform, "NAME", "Refused: lamina has no such transformations");
-  o.flag("--input_model_is_text", c.input_model_is_text, "Accepted without effect: the file's content tells");
+  o.flag("--input_model_is_text", c.input_model_is_text,
+         "Accepted without effect: the file's content tells whether it is text");
   OptionHandle(o.flag("--generate_deprecated_IR_V10", c.generate_ir_v10, "")).hidden();
 }
 
 void add_output(OptionSet& o, OptimizeCommand& c) {
   o.choice("--log-level,--log_level", c.common.log_level, {"error", "warning", "info", "debug"}, "LEVEL",
            "error, warning, info or debug; the Model Optimizer's words, too");
-  o.choice("--silent", c.silent, {"true", "false"}, "", "No table, no summary");
-  o.flag("--progress", c.progress, "How much is done, on one line");
-  o.flag("--stream_output", c.stream_output, "The same, a line each");
-  o.flag("--version", c.version, "The version, and nothing else");
+  o.choice("--silent", c.silent, {"true", "false"}, "", "Print no argument table and no summary");
+  o.flag("--progress", c.progress, "Print the progress, on one line");
+  o.flag("--stream_output", c.stream_output, "Print the progress, one line per step");
+  o.flag("--version", c.version, "Print the version and exit");
   o.flag("--quiet", c.common.quiet, "Print nothing but errors");
   add_json(o, c.common);
   OptionHandle(o.list("--idle", c.idle, "TEXT", "")).hidden();

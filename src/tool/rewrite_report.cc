@@ -205,7 +205,7 @@ class Page {
       out += figures_row(text_html(rows[i].first, 60), rows[i].second.first, rows[i].second.second);
     out += "</table>\n";
     if (rows.size() > kOperators)
-      out += fmt::format("<p class=\"note\">and {} kinds of operators more</p>\n", rows.size() - kOperators);
+      out += fmt::format("<p class=\"note\">and {} more kinds of operators</p>\n", rows.size() - kOperators);
     return out;
   }
 
@@ -220,7 +220,7 @@ class Page {
     if (!r_.disable.empty()) item("switched off: " + names_html(r_.disable, kListed));
     exemptions(item);
     for (const auto& note : r_.notes) item(text_html(note));
-    return out.empty() ? "" : "<h2>To note</h2>\n<ul>\n" + out + "</ul>\n";
+    return out.empty() ? "" : "<h2>Notes</h2>\n<ul>\n" + out + "</ul>\n";
   }
   template <class Item>
   void exemptions(const Item& item) const {

@@ -103,7 +103,7 @@ std::vector<Tensor> run_steps(Session& session, bool reference, int steps) {
 int run(const RunOptions& o) {
   if (!o.labels.empty() && o.top == 0) throw UsageError("--labels: cannot be combined with --top 0");
   if (o.output == "-") throw UsageError("--output -: arrays go to a file, wanted FILE.npz");
-  if (o.by_position && o.output.empty()) throw UsageError("--by-position: goes with --output");
+  if (o.by_position && o.output.empty()) throw UsageError("--by-position: needs --output");
   const auto labels = o.labels.empty() ? std::vector<std::string>() : read_labels(o.labels);
   Session session(o.common, o.inputs, o.common.options());
   o.common.note(session.notes);

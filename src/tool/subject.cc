@@ -68,14 +68,15 @@ Model reshaped_model(const Model& file, const BenchmarkOptions& o, const Steps& 
   return model;
 }
 
-/// Why the folder of compiled models is not asked; empty: it is.
+/// Why the cache folder is not used; empty if it is.
 std::string why_not_kept(const BenchmarkOptions& o, const Options& options, const Model& model) {
   if (Inside::of(model).derived())
-    return "a model that other shapes, element types, means or scales change is not kept";
+    return "a model with other shapes, element types, means or scales is not cached";
   if (Inside::of(model).compiled()) return "the model is compiled already";
   if (!o.runtime_graph.empty())
-    return o.typed("--runtime-graph", "-exec_graph_path") + " tells what is not kept there";
-  return options.keep_weights ? "KEEP_WEIGHTS keeps what is not kept there" : "";
+    return o.typed("--runtime-graph", "-exec_graph_path") + " needs data that cached models do not hold";
+  return options.keep_weights ? "KEEP_WEIGHTS needs the original weights, which cached models do not hold"
+                              : "";
 }
 
 /// Options that keep enough plans, so that none of the groups, which run in turn, is planned again.

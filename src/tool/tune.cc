@@ -263,7 +263,7 @@ std::optional<Measured> remembered(const std::filesystem::path& path, const std:
     if (j.contains("streams")) out.streams = std::clamp(j.at("streams").get<int>(), 1, Streams::kMost);
     return out;
   } catch (const nlohmann::json::exception&) {
-    fail(ErrorCode::bad_file, "{}: is no file of --tune", path.string());
+    fail(ErrorCode::bad_file, "{}: is not a file that --tune wrote", path.string());
   }
 }
 

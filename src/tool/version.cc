@@ -128,7 +128,7 @@ Verb setup_version(OptionSet& options) {
   add_json(options, o->common);
   return [=] {
     if (!properties.given() && (!o->common.set.empty() || o->root != "/"))
-      throw UsageError("--set and --system-root go with --properties");
+      throw UsageError("--set and --system-root need --properties");
     return run(*o);
   };
 }

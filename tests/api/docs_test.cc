@@ -76,7 +76,7 @@ TEST_F(Pieces, ports) {
 
 TEST_F(Pieces, memory) {
   // piece: memory
-  // Copied: the vector may go.
+  // Copied: the vector need not outlive the call.
   const std::vector<char> file = read("model.onnx");
   const auto model = lamina::Model::from_memory({.model = std::as_bytes(std::span(file))});
 
@@ -101,7 +101,7 @@ TEST_F(Pieces, outputs) {
   request.set_output(0, lamina::Tensor::wrap({1, 2}, mine.data()));
   request.run();              // writes into `mine`
   request.set_output(0, {});  // the request's own memory again
-  request.set_input(0, {});   // lets go of the picture
+  request.set_input(0, {});   // releases the picture
   // end
   EXPECT_EQ(mine[0], kept.data<float>()[0]);
   EXPECT_TRUE(seen.valid());
@@ -196,7 +196,7 @@ TEST_F(Pieces, options) {
   // piece: options
   lamina::Options options;
   options.threads = 2;
-  options.set("PERF_COUNT", "YES");  // by its key; option_list() has them all
+  options.set("PERF_COUNT", "YES");  // by its key; option_list() has all keys
   options.log = [](lamina::LogLevel level, std::string_view line) {
     if (level <= lamina::LogLevel::warning) std::cerr << line << "\n";
   };

@@ -142,12 +142,12 @@ class WordsThatWouldDoNothing(Base):
         self.refused("graph", SMALL, "-o", "x.svg", "--seconds", "1", says="--stage runtime")
         self.refused("graph", SMALL, "-o", "x.svg", "--input", "x.npy", says="--stage runtime")
         for word, value in (("--seed", "3"), ("--threads", "1"), ("--max-isa", "sse41"), ("--precision", "bf16"), ("--force", "conv=reference")):
-            self.refused("graph", SMALL, "-o", "x.svg", word, value, says=f"{word}: goes with --stage runtime")
-            self.refused("graph", SMALL, "-o", "x.svg", "--compare", word, value, says=f"{word}: goes with --stage runtime")
+            self.refused("graph", SMALL, "-o", "x.svg", word, value, says=f"{word}: needs --stage runtime")
+            self.refused("graph", SMALL, "-o", "x.svg", "--compare", word, value, says=f"{word}: needs --stage runtime")
         for word, value in (("--disable", "nosuch"), ("--exempt", "("), ("--set", "CPU_THREADS_NUM=1")):
             self.refused("graph", SMALL, "-o", "x.svg", "--stage", "original", word, value, says=f"{word}: cannot be combined with --stage original")
-        self.refused("graph", SMALL, "-o", "x.svg", "--tune", says="--tune: goes with --stage runtime")
-        self.refused("graph", SMALL, "-o", "x.svg", "--set", "PERF_COUNT=YES", says="--set PERF_COUNT=YES: goes with --stage runtime")
+        self.refused("graph", SMALL, "-o", "x.svg", "--tune", says="--tune: needs --stage runtime")
+        self.refused("graph", SMALL, "-o", "x.svg", "--set", "PERF_COUNT=YES", says="--set PERF_COUNT=YES: needs --stage runtime")
         self.refused("graph", SMALL, "-o", "x.svg", "--set", "PERF_COUMT=YES", says="did you mean")
         self.assertEqual(lamina("graph", SMALL, "-o", f"{self.folder.name}/x.svg", "--set", "DISABLE=all", "--quiet").returncode, 0)
         self.refused("graph", SMALL, "-o", "x.dot", "--columns", "2", says="--columns")

@@ -117,8 +117,8 @@ const std::array kRefused{
             {},
             "gemm",
             nullptr,
-            "oneDNN's gemm computes with the stack pointer in memory of the heap, where a signal that comes "
-            "then destroys other data"},
+            "oneDNN's gemm computes with the stack pointer in heap memory: a signal that arrives then "
+            "overwrites other data"},
     Refused{{},
             {convolution, deconvolution, matmul},
             "",
@@ -128,7 +128,7 @@ const std::array kRefused{
             {convolution, deconvolution, matmul},
             "",
             rounds_sums,
-            "int8: it makes f32 of sums of that many products before it stores i32"},
+            "int8: it rounds sums of that many products to f32 before it stores i32"},
     Refused{{Isa::sse41, Isa::avx2},
             {convolution},
             "",
@@ -138,34 +138,37 @@ const std::array kRefused{
             {deconvolution},
             "jit",
             output_padding,
-            "int8: it is wrong with output padding, or reads behind tensors"},
-    Refused{{},
-            {deconvolution},
-            "brgconv_strided",
-            ends_sums_early,
-            "it adds the bias and applies stages to parts of sums, too, of windows with more than two rows"},
-    Refused{{},
-            {convolution, deconvolution},
-            "brgconv",
-            reads_beyond_tensor,
-            "of an odd number of bf16 channels, or a number of 8-bit ones that is no multiple of 4, it reads "
-            "behind the tensor, where no memory may be, or what makes results no numbers"},
+            "int8: it is wrong with output padding, or reads beyond the end of tensors"},
+    Refused{
+        {},
+        {deconvolution},
+        "brgconv_strided",
+        ends_sums_early,
+        "with windows of more than two rows it adds the bias and applies stages to parts of the sums, too"},
+    Refused{
+        {},
+        {convolution, deconvolution},
+        "brgconv",
+        reads_beyond_tensor,
+        "with an odd number of bf16 channels, or a number of 8-bit ones that is no multiple of 4, it reads "
+        "beyond the end of the tensor: that memory may be unmapped, or hold NaN"},
     Refused{{Isa::avx512},
             {deconvolution},
             "jit:",
             reads_beyond_result,
-            "it reads whole vectors of output channels behind the result, where no memory may be"},
+            "it reads whole vectors of output channels beyond the end of the result: that memory may be "
+            "unmapped"},
     Refused{{Isa::avx2},
             {convolution, deconvolution},
             "brg",
             few_channels_in_a_group,
-            "with AVX2 and fewer than 4 output channels in a group it reads weights through a mask that runs "
-            "into pages of others, which is up to 200 times as slow"},
+            "with AVX2 and fewer than 4 output channels in a group it reads weights through a mask that "
+            "reaches into other pages, which is up to 200 times as slow"},
     Refused{{Isa::avx512},
             {matmul},
             "",
             several_transposed_left,
-            "it sums parts of a long sum apart, and then reads other parts of several transposed left "
+            "it splits a long sum into parts, and then reads the wrong parts of several transposed left "
             "matrices"},
 };
 
