@@ -2,8 +2,8 @@
 
 #include <set>
 
-#include "base/apart.h"
 #include "base/error.h"
+#include "base/subprocess.h"
 #include "extension/kernel_problems.h"
 #include "extension/known_node.h"
 #include "extension/samples.h"
@@ -12,7 +12,7 @@
 namespace lamina {
 TriedApart tried_apart(const std::string& where, const std::function<std::string()>& body,
                        std::chrono::seconds most) {
-  const auto done = run_apart(body, most);
+  const auto done = run_in_subprocess(body, most);
   if (done.started_threads) return {"starts threads of its own"};
   auto text = done.text;
   if (text.starts_with(where + ": ")) text.erase(0, where.size() + 2);

@@ -1,9 +1,8 @@
-#include "base/apart.h"
+#include "base/subprocess.h"
 
 #include <linux/audit.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
-#include <malloc.h>
 #include <poll.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -16,18 +15,15 @@
 #include <cerrno>
 #include <csignal>
 #include <cstring>
-#include <new>
 #include <optional>
 #include <thread>
 
-#include "base/divide.h"
 #include "base/error.h"
-#include "base/memory_left.h"
+#include "base/guarded_memory.h"
 
 namespace lamina {
 namespace {
 
-constexpr std::size_t kPage = 4096, kGuardPages = 16;
 constexpr std::size_t kText = 1 << 16;
 
 /// What the child and its signal handlers leave for the parent.
@@ -36,13 +32,8 @@ struct Report {
   char text[kText];
 };
 
-std::vector<const GuardedMemory*>& guarded() {
-  static thread_local std::vector<const GuardedMemory*> all;
-  return all;
-}
-
 Report* report_of_child = nullptr;
-bool apart = false;
+bool is_child = false;
 
 /// Allocates nothing: what crashes in malloc() has its lock.
 template <class... A>
@@ -50,32 +41,11 @@ void note(fmt::format_string<A...> text, A&&... args) {
   *fmt::format_to_n(report_of_child->text, kText - 1, text, std::forward<A>(args)...).out = 0;
 }
 
-}  // namespace
-
-/// Notes that a forbidden address was touched, and which one.
-void note_touch(const void* address) {
-  const auto* at = static_cast<const std::byte*>(address);
-  for (const auto* m : guarded()) {
-    if (at < m->begin_ || at >= m->begin_ + m->mapped_) continue;
-    const auto behind = at - (m->data_ + m->bytes_);
-    if (at < m->data_)
-      note("touches memory {} bytes before the beginning of {}", m->data_ - at, m->name_);
-    else if (behind <= 0)
-      note("touches memory right behind the end of {}", m->name_);
-    else
-      note("touches memory {} bytes behind the end of {}", behind, m->name_);
-    return;
-  }
-  note("touches memory that was not allocated");
-}
-
-namespace {
-
 /// Formally not safe in a signal handler; but the process ends here in any case.
 void on_crash(int signal, siginfo_t* info, void*) {
   std::signal(signal, SIG_DFL);
   if (signal == SIGSEGV || signal == SIGBUS)
-    note_touch(info->si_addr);
+    describe_touch(info->si_addr, report_of_child->text);
   else
     note("ended by signal {} ({})", signal, ::sigdescr_np(signal));
   ::_exit(1);
@@ -113,7 +83,7 @@ void watch_for_threads() {
   ::sigaltstack(&other, nullptr);
   for (const int signal : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT}) handle(signal, on_crash);
   for (const int signal : {SIGINT, SIGTERM, SIGALRM}) std::signal(signal, SIG_DFL);
-  apart = true;
+  is_child = true;
   watch_for_threads();
   try {
     note("{}", body());
@@ -149,66 +119,10 @@ std::optional<int> wait_for(pid_t child, int end_of_child, std::chrono::seconds 
 
 }  // namespace
 
-std::size_t heap_in_use() {
-  const auto info = ::mallinfo2();
-  return info.uordblks + info.hblkhd;
-}
+bool is_subprocess() { return is_child; }
 
-bool is_apart() { return apart; }
-
-namespace {
-
-std::byte next_canary() {
-  static thread_local unsigned count = 0;
-  return static_cast<std::byte>(0xA5 + 0x35 * count++);
-}
-
-}  // namespace
-
-bool has_memory(std::size_t bytes) {
-  static const auto all = memory_in_all().bytes;
-  return bytes < all;
-}
-
-GuardedMemory::GuardedMemory(std::string name, std::size_t bytes)
-    : name_(std::move(name)), canary_(next_canary()), bytes_(bytes) {
-  if (!has_memory(bytes))
-    fail(ErrorCode::out_of_memory, "{} of {} bytes is more than this machine's memory", name_, bytes);
-  const auto inner = round_up(bytes, kPage) + kPage;  // a page of canaries before, and what is left behind
-  mapped_ = inner + 2 * kGuardPages * kPage;
-  void* const memory =
-      ::mmap(nullptr, mapped_, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (memory == MAP_FAILED) throw std::bad_alloc();
-  begin_ = static_cast<std::byte*>(memory);
-  auto* const first = begin_ + kGuardPages * kPage;
-  if (::mprotect(first, inner, PROT_READ | PROT_WRITE) != 0) {
-    ::munmap(memory, mapped_);
-    throw std::bad_alloc();
-  }
-  data_ = first + inner - round_up(bytes, std::size_t{64});
-  std::fill(first, data_, canary_);
-  std::fill(data_ + bytes_, first + inner, canary_);
-  guarded().push_back(this);
-}
-
-GuardedMemory::~GuardedMemory() {
-  std::erase(guarded(), this);
-  ::munmap(begin_, mapped_);
-}
-
-std::string GuardedMemory::fault() const {
-  const auto* const first = begin_ + kGuardPages * kPage;
-  const auto* const end = begin_ + mapped_ - kGuardPages * kPage;
-  const auto spoiled = [this](std::byte b) { return b != canary_; };
-  if (std::any_of(static_cast<const std::byte*>(data_ + bytes_), end, spoiled))
-    return "writes behind the end of " + name_;
-  if (std::any_of(first, static_cast<const std::byte*>(data_), spoiled))
-    return "writes before the beginning of " + name_;
-  return {};
-}
-
-Apart run_apart(const std::function<std::string()>& body, std::chrono::seconds most) {
-  Apart out;
+SubprocessResult run_in_subprocess(const std::function<std::string()>& body, std::chrono::seconds most) {
+  SubprocessResult out;
   int ends[2];
   void* const shared =
       ::mmap(nullptr, sizeof(Report), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);

@@ -1,5 +1,5 @@
 /// Code in a process of its own, and how it may end.
-#include "base/apart.h"
+#include "base/subprocess.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -8,19 +8,21 @@
 #include <cstdlib>
 #include <thread>
 
+#include "base/guarded_memory.h"
+
 namespace lamina {
 namespace {
 
 using namespace std::chrono_literals;
 
-TEST(Apart, gives_its_text) {
-  const auto done = run_apart([] { return "a text"; }, 20s);
+TEST(Subprocess, gives_its_text) {
+  const auto done = run_in_subprocess([] { return "a text"; }, 20s);
   EXPECT_TRUE(done.ended && done.in_time);
   EXPECT_EQ(done.text, "a text");
 }
 
-TEST(Apart, signals_are_named) {
-  const auto done = run_apart(
+TEST(Subprocess, signals_are_named) {
+  const auto done = run_in_subprocess(
       []() -> std::string {
         std::raise(SIGFPE);
         return {};
@@ -30,8 +32,8 @@ TEST(Apart, signals_are_named) {
   EXPECT_EQ(done.text, "ended by signal 8 (Floating point exception)");
 }
 
-TEST(Apart, what_lies_beside_guarded_memory_is_named) {
-  const auto done = run_apart(
+TEST(Subprocess, what_lies_beside_guarded_memory_is_named) {
+  const auto done = run_in_subprocess(
       [] {
         GuardedMemory memory("output 0 of a layer with a long name", 128);
         *const_cast<volatile std::byte*>(memory.data() + 128) = std::byte{1};
@@ -43,9 +45,9 @@ TEST(Apart, what_lies_beside_guarded_memory_is_named) {
 
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 /// malloc() ends the process with its own lock held, which counts where there ever was a second thread.
-TEST(Apart, a_heap_that_malloc_refuses) {
+TEST(Subprocess, a_heap_that_malloc_refuses) {
   std::thread([] {}).join();
-  const auto done = run_apart(
+  const auto done = run_in_subprocess(
       []() -> std::string {
         ::close(2);  // malloc() says so, too
         void* const large = std::malloc(4000);
@@ -62,8 +64,8 @@ TEST(Apart, a_heap_that_malloc_refuses) {
 }
 #endif
 
-TEST(Apart, what_closes_all_files_and_goes_on_is_ended) {
-  const auto done = run_apart(
+TEST(Subprocess, what_closes_all_files_and_goes_on_is_ended) {
+  const auto done = run_in_subprocess(
       []() -> std::string {
         for (int file = 3; file < 1024; ++file) ::close(file);
         for (volatile bool on = true; on;) std::this_thread::yield();
