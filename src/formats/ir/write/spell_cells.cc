@@ -2,6 +2,7 @@
 // products and functions of elements; a sequence is a loop over its steps.
 #include <algorithm>
 
+#include "formats/building.h"
 #include "formats/ir/text.h"
 #include "formats/ir/write/recurrent_parts.h"
 #include "formats/ir/write/spelling.h"
@@ -182,8 +183,7 @@ class OneDirection {
   /// A step: states go on only where the sequence does.
   Graph body(const std::vector<ValueId>& outer) {
     Graph g;
-    g.add_input("iteration", {ElementType::i64, Shape::of({})});
-    g.add_input("condition", {ElementType::boolean, Shape::of({})});
+    add_counters(g);
     const auto parameter = [&](std::size_t i, const std::string& what, bool slice) {
       TensorType type = c_.type(outer[i]);
       if (slice && type.shape.ranked()) type.shape[1] = Dim(1);

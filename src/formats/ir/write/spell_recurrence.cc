@@ -1,4 +1,5 @@
 // LinearAttention as a loop over its tokens.
+#include "formats/building.h"
 #include "formats/ir/write/spelling.h"
 #include "ops/control.h"
 #include "ops/elementwise.h"
@@ -24,8 +25,7 @@ Sizes known_sizes(const Spelling& c) {
 Graph token(const Spelling& c, const Sizes& s, const std::vector<ValueId>& slices) {
   Graph body;
   body.name = "token";
-  body.add_input("iteration", {ElementType::i64, Shape(std::vector<Dim>{})});
-  body.add_input("condition", {ElementType::boolean, Shape(std::vector<Dim>{})});
+  add_counters(body);
   auto state = body.add_input("state", c.type(c.in(3)));
   std::vector<ValueId> own;
   for (auto v : slices) {
