@@ -109,6 +109,7 @@ void register_scan(ConverterTable& t);
 void register_attention(ConverterTable& t);
 void register_signal(ConverterTable& t);
 void register_sequence(ConverterTable& t);
+void register_sequence_map(ConverterTable& t);
 void register_microsoft(ConverterTable& t);
 void register_ml(ConverterTable& t);
 
