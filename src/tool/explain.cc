@@ -1,6 +1,5 @@
 /// lamina explain: what became of each layer of the file, and why.
 #include <algorithm>
-#include <cctype>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -8,9 +7,9 @@
 
 #include "base/arena.h"
 #include "base/error.h"
-#include "base/nearest.h"
 #include "kernels/onednn_isa.h"
 #include "tool/explain_layer.h"
+#include "tool/explain_names.h"
 #include "tool/findings.h"
 #include "tool/machine_file.h"
 #include "tool/model_report.h"
@@ -90,43 +89,6 @@ void print_totals(const Common& c, const Findings& all) {
         all.profile.whole(), steps, kernels, moving, moves, all.profile.whole() - kernels - moves);
 }
 
-[[noreturn]] void no_such_layer(const std::vector<std::string>& names, const char* option,
-                                const std::string& name) {
-  fail(ErrorCode::bad_input, "{}: there is no layer \"{}\"{}", option, name, did_you_mean(name, names));
-}
-
-/// Names of layers and values, those in bodies of control flow included.
-void add_names(std::vector<std::string>& layers, std::vector<std::string>& values, const Graph& g) {
-  for (const auto& source : g.sources) layers.push_back(source.name);
-  for (const auto id : g.order()) {
-    for (const auto v : g.node(id).outputs) values.push_back(g.value(v).name);
-    for (const auto& body : g.node(id).bodies) add_names(layers, values, body);
-  }
-}
-
-/// The name holds the other one, with no letter or digit next to it: "conv.bias" and "fused conv" hold
-/// "conv".
-bool has_word(const std::string& name, const std::string& known) {
-  const auto joins = [&](std::size_t at) {
-    return at < name.size() && std::isalnum(static_cast<unsigned char>(name[at]));
-  };
-  for (auto at = name.find(known); !known.empty() && at != std::string::npos; at = name.find(known, at + 1))
-    if ((at == 0 || !joins(at - 1)) && !joins(at + known.size())) return true;
-  return false;
-}
-
-/// Refuses what no node of a plan can be called, before anything is planned: nodes of plans are called after
-/// layers or values of the file.
-void require_possible(const Graph& g, const char* option, const std::string& name) {
-  std::vector<std::string> layers, values;
-  add_names(layers, values, g);
-  for (std::uint32_t v = 0; v < g.value_slots(); ++v) values.push_back(g.value({v}).name);
-  const auto part = [&](const std::string& known) { return has_word(name, known); };
-  if (std::any_of(layers.begin(), layers.end(), part) || std::any_of(values.begin(), values.end(), part))
-    return;
-  no_such_layer(layers, option, name);
-}
-
 /// Wrong names of --node and --why.
 void check_names(const ExplainOptions& o, const Model& model) {
   const auto& loaded = Inside::of(model);
@@ -135,28 +97,13 @@ void check_names(const ExplainOptions& o, const Model& model) {
   if (!o.why.empty()) require_possible(loaded.described().graph, "--why", o.why[1]);
 }
 
-/// Layers of that name; else those in the node of the plan that has it.
-std::vector<const Fate*> named(const Findings& all, const char* option, const std::string& name) {
-  std::vector<const Fate*> out;
-  for (const auto& f : all.fates)
-    if (f.name == name) out.push_back(&f);
-  if (!out.empty()) return out;
-  for (const auto& f : all.fates)
-    for (const auto& n : f.nodes)
-      if (n.representative && n.plan->graph.label(n.node) == name) out.push_back(&f);
-  if (!out.empty()) return out;
-  std::vector<std::string> names;
-  for (const auto& f : all.fates) names.push_back(f.name);
-  no_such_layer(names, option, name);
-}
-
 int why(const ExplainOptions& o, const Session& s, const Findings& all) {
   const auto& rule = rule_named(o.why[0], s.impl().model().rules());
   nlohmann::json j{{"model", o.common.model},
                    {"rule", rule.name},
                    {"node", o.why[1]},
                    {"history", nlohmann::json::array()}};
-  const auto layers = named(all, "--why", o.why[1]);
+  const auto layers = layers_named(all, "--why", o.why[1]);
   std::set<std::pair<std::string, std::size_t>> said;  // of several layers of that name
   for (const auto* f : layers)
     for (const auto& e : entries_of(rule, s.impl(), all.plans, *f)) {
@@ -350,7 +297,7 @@ int run(ExplainOptions o) {
     if (whole) print_verdict(o.common, verdict);
     for (const auto& f : all.fates) shown.push_back(&f);
   } else {
-    shown = named(all, "--node", o.node);
+    shown = layers_named(all, "--node", o.node);
     for (const auto* f : shown) print_detail(o.common, s, all, *f);
   }
   if (o.common.json.empty()) return 0;
