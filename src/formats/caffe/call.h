@@ -44,7 +44,7 @@ class Call : public Building {
   const Blob& blob(std::size_t i) const;  ///< throws when there is none, naming the file that lacks it
   /// The blob's values with these dims. Throws if it has another number of them.
   Tensor tensor(std::size_t i, const Dims& dims) const;
-  /// All of them along one axis.
+  /// The blob's values along one axis.
   Tensor vector(std::size_t i) const;
 
   // Building.
