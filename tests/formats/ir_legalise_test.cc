@@ -1,9 +1,9 @@
-// What lamina's operators have beyond OpenVINO's, spelled out in IR.
+// What lamina's operators have beyond OpenVINO's, legalised for IR.
 #include <gtest/gtest.h>
 
 #include <numeric>
 
-#include "tests/formats/spelled_examples.h"
+#include "tests/formats/legalised_examples.h"
 #include "tests/support/mismatch.h"
 #include "tests/support/run_graph.h"
 #include "tests/support/written_ir.h"
@@ -11,10 +11,10 @@
 namespace lamina::testing {
 namespace {
 
-TEST(IrSpelling, gives_the_same) {
+TEST(IrLegalise, gives_the_same) {
   for (const int version : {11, 10}) {
     std::uint64_t seed = 0;
-    for (const auto text : kSpelledExamples) {
+    for (const auto text : kLegalisedExamples) {
       SCOPED_TRACE(fmt::format("IR {} of\n{}", version, text));
       const Graph graph = parse(std::string(text));
       try {
@@ -41,7 +41,7 @@ constexpr std::string_view kPoolingsOfAnySize[] = {
   y = MaxPool(x) kernel=[3,2] strides=[3,3] pads_begin=[1,1] pads_end=[2,1] rounding_type=ceil_torch
 })"};
 
-TEST(IrSpelling, poolings_of_unknown_sizes) {
+TEST(IrLegalise, poolings_of_unknown_sizes) {
   for (const int version : {11, 10})
     for (const auto text : kPoolingsOfAnySize) {
       SCOPED_TRACE(fmt::format("IR {} of\n{}", version, text));

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "formats/ir/write/spelling.h"
+#include "formats/ir/write/legalise.h"
 #include "ops/elementwise.h"
 #include "ops/gathering.h"
 #include "ops/generation.h"
@@ -14,19 +14,19 @@ namespace lamina::ir {
 namespace {
 
 /// 0, 1, ... before the size, in i64.
-ValueId count_to(Spelling& c, ValueId size, const std::string& name) {
+ValueId count_to(Legalisation& c, ValueId size, const std::string& name) {
   return c.add(Range{ElementType::i64}, {c.integer(0, name + "_first"), size, c.integer(1, name + "_step")},
                name);
 }
 
-ValueId element_of(Spelling& c, ValueId list, std::int64_t i, const std::string& name) {
+ValueId element_of(Legalisation& c, ValueId list, std::int64_t i, const std::string& name) {
   if (const auto known = c.known_ints(list)) return c.integer(known->at(static_cast<std::size_t>(i)), name);
   const ValueId wide = c.converted(list, ElementType::i64, name + "_list");
   return c.add(Gather{}, {wide, c.integer(i, name + "_index"), c.integer(0, name + "_axis")}, name);
 }
 
 /// Around the end: along each axis the elements -begin, ..., size + end - 1, modulo the size.
-std::vector<ValueId> pad(Spelling& c) {
+std::vector<ValueId> pad(Legalisation& c) {
   if (c.op<Pad>().pad_mode != PadMode::wrap) return {};
   ValueId y = c.in(0);
   const auto rank = static_cast<std::int64_t>(c.rank(y));
@@ -47,7 +47,7 @@ std::vector<ValueId> pad(Spelling& c) {
   return {y};
 }
 
-std::vector<ValueId> trilu(Spelling& c) {
+std::vector<ValueId> trilu(Legalisation& c) {
   const ElementType type = c.element(c.in(0));
   const ValueId rows = count_to(c, c.size_of(c.in(0), -2, "rows"), "row");
   const ValueId columns = count_to(c, c.size_of(c.in(0), -1, "columns"), "column");
@@ -65,7 +65,7 @@ std::vector<ValueId> trilu(Spelling& c) {
 
 /// Products of rows of a triangle: x [..., i, ...] becomes [..., i, j, ...], with 1 where j is no factor of
 /// i.
-std::vector<ValueId> running_product(Spelling& c) {
+std::vector<ValueId> running_product(Legalisation& c) {
   const auto& op = c.op<CumProd>();
   Ints given = {0};
   if (c.has(1)) {
@@ -97,7 +97,7 @@ std::vector<ValueId> running_product(Spelling& c) {
 }
 
 /// Negative indices count from the end.
-std::vector<ValueId> one_hot(Spelling& c) {
+std::vector<ValueId> one_hot(Legalisation& c) {
   auto op = c.op<OneHot>();
   if (op.negative_indices_mode == NegativeIndices::ignore_negative) return {};
   op.negative_indices_mode = NegativeIndices::ignore_negative;
@@ -110,7 +110,7 @@ std::vector<ValueId> one_hot(Spelling& c) {
 }
 
 /// Without an order, or with an empty one, the axes are reversed; OpenVINO's files cannot say the latter.
-std::vector<ValueId> transpose(Spelling& c) {
+std::vector<ValueId> transpose(Legalisation& c) {
   if (c.has(1)) {
     const Shape& order = c.shape(c.in(1));
     if (!order.ranked() || order.rank() != 1 || !order[0].is(0)) return {};
@@ -137,7 +137,7 @@ std::string letters_for(const std::string& equation) {
 }
 
 /// OpenVINO knows no diagonals beside an ellipsis: all axes get letters.
-std::vector<ValueId> einsum(Spelling& c) {
+std::vector<ValueId> einsum(Legalisation& c) {
   std::string equation = c.op<Einsum>().equation;
   std::erase(equation, ' ');
   const auto arrow = equation.find("->");
@@ -172,14 +172,14 @@ std::vector<ValueId> einsum(Spelling& c) {
   return {c.add(Einsum{left + "->" + expand(equation.substr(arrow + 2), most)}, inputs, "sums")};
 }
 
-std::vector<ValueId> running_sum(Spelling& c) {
+std::vector<ValueId> running_sum(Legalisation& c) {
   if (c.has(1)) return {};
   return {c.add(c.op<CumSum>(), {c.in(0), c.integer(0, "axis")}, "sums")};
 }
 
 }  // namespace
 
-void register_movement(SpellingTable& t) {
+void register_movement(LegalisationTable& t) {
   t.add("Pad", pad);
   t.add("Trilu", trilu);
   t.add("CumProd", running_product);

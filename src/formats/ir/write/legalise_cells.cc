@@ -4,8 +4,8 @@
 
 #include "formats/building.h"
 #include "formats/ir/text.h"
+#include "formats/ir/write/legalise.h"
 #include "formats/ir/write/recurrent_parts.h"
-#include "formats/ir/write/spelling.h"
 #include "ops/activation.h"
 #include "ops/control.h"
 #include "ops/elementwise.h"
@@ -22,7 +22,7 @@ namespace {
 /// The functions of a cell's gates.
 class Gates {
  public:
-  Gates(Spelling& c, const Recurrent& op)
+  Gates(Legalisation& c, const Recurrent& op)
       : c_(c), op_(op), type_(c.element(c.in(0))), parameters_(activations_of(op)) {}
 
   /// A gate's function of its sum, which is bounded before.
@@ -74,7 +74,7 @@ class Gates {
   }
 
  private:
-  Spelling& c_;
+  Legalisation& c_;
   const Recurrent& op_;
   ElementType type_;
   std::vector<GateFunction> parameters_;
@@ -82,7 +82,7 @@ class Gates {
 
 }  // namespace
 
-std::vector<ValueId> lstm_in_parts(Spelling& c) {
+std::vector<ValueId> lstm_in_parts(Legalisation& c) {
   const auto& op = c.op<LSTMCell>();
   Gates g(c, op);
   const ValueId h = c.in(1), before = c.in(2);
@@ -103,7 +103,7 @@ std::vector<ValueId> lstm_in_parts(Spelling& c) {
   return {g.times(o, g.apply(2, now, "activated"), "hidden"), now};
 }
 
-std::vector<ValueId> gru_in_parts(Spelling& c) {
+std::vector<ValueId> gru_in_parts(Legalisation& c) {
   const auto& op = c.op<GRUCell>();
   Gates g(c, op);
   const ValueId h = c.in(1);
@@ -128,7 +128,7 @@ std::vector<ValueId> gru_in_parts(Spelling& c) {
   return {g.sum(fresh, g.times(z, h, "kept"), "hidden")};
 }
 
-std::vector<ValueId> rnn_in_parts(Spelling& c) {
+std::vector<ValueId> rnn_in_parts(Legalisation& c) {
   Gates g(c, c.op<RNNCell>());
   const ValueId x = g.product(c.in(0), c.in(2), c.in(4), "x_gate");
   return {g.gate(0, g.sum(x, g.product(c.in(1), c.in(3), ValueId(), "h_gate"), "sum"), "hidden")};
@@ -139,11 +139,12 @@ namespace {
 /// One direction of a sequence, whose inputs are all there, as a loop over its steps.
 class OneDirection {
  public:
-  OneDirection(Spelling& c, const SequenceInputs& in, const Op& cell, std::int64_t direction, bool reverse)
+  OneDirection(Legalisation& c, const SequenceInputs& in, const Op& cell, std::int64_t direction,
+               bool reverse)
       : c_(c), in_(in), cell_(cell), direction_(direction), reverse_(reverse) {}
 
   /// Y [N,1,T,h], then the last states [N,1,h].
-  std::vector<ValueId> spell(ValueId goes_on) {
+  std::vector<ValueId> run(ValueId goes_on) {
     const ValueId x = reverse_ ? reversed(in_.x, "x_reversed") : in_.x;
     std::vector<ValueId> inputs = {ValueId(), ValueId()};
     for (std::size_t i = 0; i < in_.states.size(); ++i)
@@ -210,10 +211,10 @@ class OneDirection {
     const ValueId zero = g.add_constant(from_doubles(type, {}, {0}), "zero");
     const ValueId y = g.add(Select{}, {goes_on, now[0], zero}, "shown");
     g.add_result("y", g.add(Unsqueeze{}, {y, axis}, "y_step"));
-    return spell_out(g, c_.version()).graph;
+    return legalise(g, c_.version()).graph;
   }
 
-  Spelling& c_;
+  Legalisation& c_;
   const SequenceInputs& in_;
   const Op& cell_;
   std::int64_t direction_;
@@ -222,8 +223,8 @@ class OneDirection {
 
 }  // namespace
 
-std::vector<ValueId> sequence_in_steps(Spelling& c, const SequenceInputs& in, const std::vector<Op>& cells,
-                                       Direction direction) {
+std::vector<ValueId> sequence_in_steps(Legalisation& c, const SequenceInputs& in,
+                                       const std::vector<Op>& cells, Direction direction) {
   const ValueId time =
       c.add(Range{ElementType::i64},
             {c.integer(0, "first"), c.size_of(in.x, 1, "time"), c.integer(1, "step")}, "steps");
@@ -235,7 +236,7 @@ std::vector<ValueId> sequence_in_steps(Spelling& c, const SequenceInputs& in, co
   for (std::size_t d = 0; d < cells.size(); ++d)
     of_directions.push_back(
         OneDirection(c, in, cells[d], static_cast<std::int64_t>(d), direction == Direction::reverse || d == 1)
-            .spell(goes_on));
+            .run(goes_on));
   if (of_directions.size() == 1) return of_directions[0];
   std::vector<ValueId> out;
   for (std::size_t i = 0; i < of_directions[0].size(); ++i)

@@ -5,7 +5,7 @@
 #include <limits>
 #include <numeric>
 
-#include "formats/ir/write/spelling.h"
+#include "formats/ir/write/legalise.h"
 #include "ops/attention.h"
 #include "ops/convolution.h"
 #include "ops/elementwise.h"
@@ -23,13 +23,13 @@ namespace {
 bool is_small_integer(ElementType type) { return is_integer(type) && bits_of(type) <= 16; }
 
 /// The type that holds their sums: f32 for products of bytes, f64 for wider ones.
-ElementType type_of_sums(Spelling& c) {
+ElementType type_of_sums(Legalisation& c) {
   const bool wide = bits_of(c.element(c.in(0))) > 8 || bits_of(c.element(c.in(1))) > 8;
   return wide ? ElementType::f64 : ElementType::f32;
 }
 
 /// An operand less its zero point, which has been brought into the right shape.
-ValueId centred(Spelling& c, ValueId operand, ValueId zero_point, const std::string& name) {
+ValueId centred(Legalisation& c, ValueId operand, ValueId zero_point, const std::string& name) {
   const ElementType type = type_of_sums(c);
   const ValueId wide = c.converted(operand, type, name);
   if (!zero_point.valid()) return wide;
@@ -38,30 +38,30 @@ ValueId centred(Spelling& c, ValueId operand, ValueId zero_point, const std::str
 }
 
 /// Converts sums by way of i64: numbers too large for i32 wrap, as lamina's sums do.
-ValueId as_integers(Spelling& c, ValueId sums) {
+ValueId as_integers(Legalisation& c, ValueId sums) {
   const ValueId whole = c.add(Round{}, {sums}, "whole");
   if (c.element(sums) == ElementType::f32) return c.converted(whole, ElementType::i32, "sums");
   return c.converted(c.converted(whole, ElementType::i64, "wide_sums"), ElementType::i32, "sums");
 }
 
 /// The bias, of as many elements as there are channels, behind a convolution.
-ValueId with_bias(Spelling& c, ValueId y, std::size_t rank) {
+ValueId with_bias(Legalisation& c, ValueId y, std::size_t rank) {
   if (!c.has(2)) return y;
   const ValueId bias = c.along(c.in(2), 1, rank, "bias");
   return c.add(Add{}, {y, c.converted(bias, c.element(y), "bias_like")}, "biased");
 }
 
 /// One zero point, or one per index of the first axis.
-ValueId first_axis(Spelling& c, ValueId zero_point, std::size_t rank, const std::string& name) {
+ValueId first_axis(Legalisation& c, ValueId zero_point, std::size_t rank, const std::string& name) {
   if (!zero_point.valid() || c.rank(zero_point) == 0) return zero_point;
   return c.along(zero_point, 0, rank, name);
 }
 
-bool wants_wide_operands(Spelling& c, ElementType sums) {
+bool wants_wide_operands(Legalisation& c, ElementType sums) {
   return sums == ElementType::f32 && c.element(c.in(0)) != ElementType::f32;
 }
 
-std::vector<ValueId> convolution(Spelling& c) {
+std::vector<ValueId> convolution(Legalisation& c) {
   const auto& op = c.op<Convolution>();
   const bool whole = is_small_integer(c.element(c.in(0))), wide = wants_wide_operands(c, op.sums);
   if (!c.has(2) && !c.has(3) && !c.has(4) && !whole && !wide) return {};
@@ -82,7 +82,7 @@ std::vector<ValueId> convolution(Spelling& c) {
 }
 
 /// One zero point, or one per output of [I, O / groups, ...], as it meets these weights.
-ValueId transposed_zero_point(Spelling& c, std::int64_t groups, std::size_t rank) {
+ValueId transposed_zero_point(Legalisation& c, std::int64_t groups, std::size_t rank) {
   const ValueId zero = c.in(5);
   if (!zero.valid() || c.rank(zero) == 0) return zero;
   if (groups == 1 || c.shape(zero)[0].is(1)) return c.along(zero, 1, rank, "w_zero");
@@ -100,7 +100,7 @@ ValueId transposed_zero_point(Spelling& c, std::int64_t groups, std::size_t rank
   return c.add_constant(from_ints(numbers->element_type(), dims, of_each), "w_zero");
 }
 
-std::vector<ValueId> transposed_convolution(Spelling& c) {
+std::vector<ValueId> transposed_convolution(Legalisation& c) {
   const auto& op = c.op<ConvolutionBackpropData>();
   const bool whole = is_small_integer(c.element(c.in(0))), wide = wants_wide_operands(c, op.sums);
   if (!c.has(2) && !whole && !wide) return {};
@@ -135,7 +135,7 @@ Tensor bits_of_group(const Tensor& bits, Dims dims, std::size_t from, std::size_
 }
 
 /// OpenVINO's has no groups: one convolution for each of them.
-std::vector<ValueId> binary_convolution(Spelling& c) {
+std::vector<ValueId> binary_convolution(Legalisation& c) {
   const auto& op = c.op<BinaryConvolution>();
   if (op.groups == 1) return {};
   if (!c.constant(c.in(1))) c.refuse("groups of weights that are computed");
@@ -157,7 +157,7 @@ std::vector<ValueId> binary_convolution(Spelling& c) {
 }
 
 /// The last two axes exchanged.
-ValueId transposed(Spelling& c, ValueId value, const std::string& name) {
+ValueId transposed(Legalisation& c, ValueId value, const std::string& name) {
   const std::size_t rank = c.rank(value);
   if (rank < 2) return value;
   Ints order(rank);
@@ -168,7 +168,7 @@ ValueId transposed(Spelling& c, ValueId value, const std::string& name) {
 
 /// An operand of a product of integers, not transposed any more. Zero points of rank 1 belong to rows of a
 /// and to columns of b.
-ValueId factor(Spelling& c, std::size_t i, bool transpose, const std::string& name) {
+ValueId factor(Legalisation& c, std::size_t i, bool transpose, const std::string& name) {
   ValueId operand = transpose ? transposed(c, c.in(i), name) : c.in(i);
   ValueId zero = c.in(i + 3);
   if (zero.valid() && i == 0 && c.rank(zero) == 1 && !c.shape(zero)[0].is(1) && c.rank(operand) > 1)
@@ -176,7 +176,7 @@ ValueId factor(Spelling& c, std::size_t i, bool transpose, const std::string& na
   return centred(c, operand, zero, name);
 }
 
-std::vector<ValueId> matrix_product(Spelling& c) {
+std::vector<ValueId> matrix_product(Legalisation& c) {
   const auto& op = c.op<MatMul>();
   const bool whole = is_small_integer(c.element(c.in(0))), wide = wants_wide_operands(c, op.sums);
   if (!c.has(2) && !c.has(3) && !c.has(4) && !whole && !wide) return {};
@@ -196,7 +196,7 @@ std::vector<ValueId> matrix_product(Spelling& c) {
 }
 
 /// True where a row may see a column: columns up to the row's own index.
-ValueId causal_mask(Spelling& c) {
+ValueId causal_mask(Legalisation& c) {
   const auto count = [&](ValueId of, const std::string& name) {
     const ValueId size = c.size_of(of, -2, name + "_count");
     return c.add(Range{ElementType::i64}, {c.integer(0, name + "_first"), size, c.integer(1, name + "_step")},
@@ -207,7 +207,7 @@ ValueId causal_mask(Spelling& c) {
 }
 
 /// What is added to the scores; invalid: nothing.
-ValueId added_mask(Spelling& c, ElementType type, bool causal) {
+ValueId added_mask(Legalisation& c, ElementType type, bool causal) {
   ValueId mask = causal ? causal_mask(c) : c.in(3);
   if (!mask.valid() || c.element(mask) != ElementType::boolean) return mask;
   const ValueId none = c.number(0, type, "seen");
@@ -215,7 +215,7 @@ ValueId added_mask(Spelling& c, ElementType type, bool causal) {
   return c.add(Select{}, {mask, none, least}, "mask");
 }
 
-ValueId attention_scale(Spelling& c, ElementType type) {
+ValueId attention_scale(Legalisation& c, ElementType type) {
   if (c.has(4)) return c.converted(c.scalar(c.in(4), "scale"), type, "scale_like");
   const Shape& query = c.shape(c.in(0));
   if (query.ranked() && query.rank() > 0 && query[query.rank() - 1].known())
@@ -225,7 +225,7 @@ ValueId attention_scale(Spelling& c, ElementType type) {
 }
 
 /// Attention is an operator from opset13 on; its scale comes after a mask.
-std::vector<ValueId> attention(Spelling& c) {
+std::vector<ValueId> attention(Legalisation& c) {
   const auto& op = c.op<ScaledDotProductAttention>();
   const ElementType type = c.element(c.in(0));
   if (c.version() > 10) {
@@ -242,7 +242,7 @@ std::vector<ValueId> attention(Spelling& c) {
 }
 
 /// A piece of a matrix [..., m, n] along its last two axes.
-ValueId block(Spelling& c, ValueId matrix, std::pair<std::int64_t, std::int64_t> rows,
+ValueId block(Legalisation& c, ValueId matrix, std::pair<std::int64_t, std::int64_t> rows,
               std::pair<std::int64_t, std::int64_t> columns, const std::string& name) {
   return c.add(Slice{},
                {matrix, c.ints({rows.first, columns.first}, name + "_from"),
@@ -256,7 +256,7 @@ struct Elimination {
   ValueId rest;    ///< the matrix without its first row and column
   ValueId factor;  ///< of the determinant, [..., 1, 1]
 };
-Elimination eliminate(Spelling& c, ValueId matrix, std::int64_t n, const std::string& name) {
+Elimination eliminate(Legalisation& c, ValueId matrix, std::int64_t n, const std::string& name) {
   constexpr auto kEnd = std::numeric_limits<std::int64_t>::max();
   const ElementType type = c.element(matrix);
   const ValueId zero = c.number(0, type, name + "_zero"), one = c.number(1, type, name + "_one");
@@ -290,7 +290,7 @@ Elimination eliminate(Spelling& c, ValueId matrix, std::int64_t n, const std::st
   return {rest, c.add(Multiply{}, {pivot, sign}, name + "_factor")};
 }
 
-std::vector<ValueId> determinant(Spelling& c) {
+std::vector<ValueId> determinant(Legalisation& c) {
   constexpr std::int64_t kLargest = 64;
   const Shape shape = c.shape(c.in(0));
   const bool known = shape.ranked() && shape.rank() >= 2 && shape[shape.rank() - 1].known();
@@ -309,7 +309,7 @@ std::vector<ValueId> determinant(Spelling& c) {
 
 }  // namespace
 
-void register_products(SpellingTable& t) {
+void register_products(LegalisationTable& t) {
   t.add("Convolution", convolution);
   t.add("ConvolutionBackpropData", transposed_convolution);
   t.add("BinaryConvolution", binary_convolution);

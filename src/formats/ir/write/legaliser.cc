@@ -1,4 +1,4 @@
-#include "formats/ir/write/speller.h"
+#include "formats/ir/write/legaliser.h"
 
 #include <algorithm>
 #include <array>
@@ -25,7 +25,7 @@ constexpr std::array kScalars = {
     Scalars{"GatherTree", 0b1000}, Scalars{"STFT", 0b1100},   Scalars{"If", 0b1}};
 
 /// How many slices of the value there are: (factor * size + offset) / stride.
-ValueId slice_count(Spelling& c, const Loop& op, std::size_t k, ValueId value) {
+ValueId slice_count(Legalisation& c, const Loop& op, std::size_t k, ValueId value) {
   const auto at = [k](const Ints& list, std::int64_t fallback) {
     return k < list.size() ? list[k] : fallback;
   };
@@ -44,9 +44,9 @@ ValueId slice_count(Spelling& c, const Loop& op, std::size_t k, ValueId value) {
 
 }  // namespace
 
-const SpellingTable& spellings() {
+const LegalisationTable& legalisations() {
   static const Lasting all([] {
-    SpellingTable t;
+    LegalisationTable t;
     for (const auto add :
          {register_products, register_norms, register_quantisers, register_movement, register_recurrent,
           register_recurrence, register_pooling, register_resizing, register_regions, register_detection})
@@ -56,24 +56,25 @@ const SpellingTable& spellings() {
   return *all;
 }
 
-Speller::Speller(const Graph& from, int version) : from_(from), version_(version), map_(from.value_slots()) {
+Legaliser::Legaliser(const Graph& from, int version)
+    : from_(from), version_(version), map_(from.value_slots()) {
   to_.name = from.name;
   to_.sources = from.sources;
   for (const auto v : from.inputs()) map_[v.index] = to_.add_input(from.value(v).name, from.type(v));
 }
 
-void Speller::preset(std::size_t input, Tensor value) {
+void Legaliser::preset(std::size_t input, Tensor value) {
   const ValueId v = from_.inputs()[input];
   map_[v.index] = to_.add_constant(std::move(value), fresh(from_.value(v).name + "/known"));
 }
 
-SpelledGraph Speller::spell() {
+LegalGraph Legaliser::run() {
   for (const auto id : from_.order()) node(from_.node(id));
   for (const auto& result : from_.results()) to_.add_result(result.name, read(result.value));
   return {std::move(to_), std::move(aliases_)};
 }
 
-ValueId Speller::read(ValueId value) {
+ValueId Legaliser::read(ValueId value) {
   if (!value.valid()) return {};
   ValueId& known = map_[value.index];
   if (!known.valid())
@@ -83,14 +84,14 @@ ValueId Speller::read(ValueId value) {
   return known;
 }
 
-std::string Speller::fresh(const std::string& wanted) {
+std::string Legaliser::fresh(const std::string& wanted) {
   std::string name = wanted;
   while (from_.find_value(name).valid() || to_.find_value(name).valid())
     name = fmt::format("{}_{}", wanted, made_up_++);
   return name;
 }
 
-void Speller::node(const Node& node) {
+void Legaliser::node(const Node& node) {
   std::vector<ValueId> inputs;
   for (const auto v : node.inputs) inputs.push_back(read(v));
   const std::size_t first_value = to_.value_slots(), first_node = to_.node_slots();
@@ -103,8 +104,8 @@ void Speller::node(const Node& node) {
 }
 
 // What was made keeps the node's and values' names; what was there before has got further names.
-void Speller::name_outputs(const Node& node, const std::vector<ValueId>& made, std::size_t first_value,
-                           std::size_t first_node) {
+void Legaliser::name_outputs(const Node& node, const std::vector<ValueId>& made, std::size_t first_value,
+                             std::size_t first_node) {
   std::vector<ValueId> named;
   for (std::size_t i = 0; i < node.outputs.size(); ++i) {
     const std::string& name = from_.value(node.outputs[i]).name;
@@ -125,12 +126,12 @@ void Speller::name_outputs(const Node& node, const std::vector<ValueId>& made, s
     to_.set_node_name(last, node.name);
 }
 
-std::vector<ValueId> Speller::values_of(const Node& node, const std::vector<ValueId>& inputs) {
+std::vector<ValueId> Legaliser::values_of(const Node& node, const std::vector<ValueId>& inputs) {
   const std::string name =
       node.name.empty() && !node.outputs.empty() ? from_.value(node.outputs[0]).name : node.name;
   const int outputs = static_cast<int>(node.outputs.size());
   if (!epilogue(node)) {
-    auto bodies = spelled_bodies(node);
+    auto bodies = legal_bodies(node);
     const bool loop = node.op.is<Loop>();
     auto all = loop ? loop_inputs(node, inputs, bodies.at(0), name) : inputs;
     return emit(node.op, std::move(all), outputs, name, std::move(bodies));
@@ -155,7 +156,7 @@ std::vector<ValueId> Speller::values_of(const Node& node, const std::vector<Valu
   return made;
 }
 
-std::vector<ValueId> Speller::inlined(const Graph& body, std::vector<ValueId> parameters) {
+std::vector<ValueId> Legaliser::inlined(const Graph& body, std::vector<ValueId> parameters) {
   std::vector<ValueId> map(body.value_slots());
   for (std::size_t i = 0; i < body.inputs().size(); ++i) map[body.inputs()[i].index] = parameters.at(i);
   const auto value = [&](ValueId v) {
@@ -178,11 +179,11 @@ std::vector<ValueId> Speller::inlined(const Graph& body, std::vector<ValueId> pa
 
 // What IR's Loop cannot do without: a number of iterations, that of its slices where it has some, and a
 // condition.
-std::vector<ValueId> Speller::loop_inputs(const Node& node, std::vector<ValueId> inputs, const Graph& body,
-                                          const std::string& name) {
+std::vector<ValueId> Legaliser::loop_inputs(const Node& node, std::vector<ValueId> inputs, const Graph& body,
+                                            const std::string& name) {
   const auto& op = *node.op.as<Loop>();
   if (is_tensor_iterator(to_, op, inputs, body)) return inputs;
-  Spelling c(*this, node.op, inputs, static_cast<int>(node.outputs.size()), name);
+  Legalisation c(*this, node.op, inputs, static_cast<int>(node.outputs.size()), name);
   ValueId count = inputs[0];
   if (count.valid()) count = c.converted(c.scalar(count, "most"), ElementType::i64, "most_i64");
   for (std::size_t k = 0; k < op.slice_axes.size(); ++k) {
@@ -201,10 +202,10 @@ std::vector<ValueId> Speller::loop_inputs(const Node& node, std::vector<ValueId>
   return out;
 }
 
-std::vector<Graph> Speller::spelled_bodies(const Node& node) {
+std::vector<Graph> Legaliser::legal_bodies(const Node& node) {
   std::vector<Graph> out;
   for (const Graph& body : node.bodies) {
-    Speller inner(body, version_);
+    Legaliser inner(body, version_);
     // a loop's condition is true whenever its body runs
     if (const auto loop = node.op.is<Loop>(); loop && body.inputs().size() > 1) {
       const TensorType& type = body.type(body.inputs()[1]);
@@ -212,22 +213,23 @@ std::vector<Graph> Speller::spelled_bodies(const Node& node) {
       yes.data<bool>()[0] = true;
       inner.preset(1, std::move(yes));
     }
-    out.push_back(inner.spell().graph);
+    out.push_back(inner.run().graph);
   }
   return out;
 }
 
-std::vector<ValueId> Speller::emit(const Op& op, std::vector<ValueId> inputs, int outputs,
-                                   const std::string& name, std::vector<Graph> bodies) {
+std::vector<ValueId> Legaliser::emit(const Op& op, std::vector<ValueId> inputs, int outputs,
+                                     const std::string& name, std::vector<Graph> bodies) {
   const std::string_view kind = op.info().name;
   const std::string label = name.empty() ? std::string(kind) : name;
   for (const auto& [with_scalars, which] : kScalars)
     for (std::size_t i = 0; with_scalars == kind && i < inputs.size(); ++i)
       if (((which >> i) & 1U) != 0 && inputs[i].valid())
-        inputs[i] = Spelling(*this, op, inputs, outputs, label).scalar(inputs[i], fmt::format("scalar{}", i));
-  if (const SpellOut spell = bodies.empty() ? spellings().find(kind) : nullptr) {
-    Spelling spelling(*this, op, inputs, outputs, label);
-    if (auto made = spell(spelling); !made.empty()) return made;
+        inputs[i] =
+            Legalisation(*this, op, inputs, outputs, label).scalar(inputs[i], fmt::format("scalar{}", i));
+  if (const Legalise run = bodies.empty() ? legalisations().find(kind) : nullptr) {
+    Legalisation node(*this, op, inputs, outputs, label);
+    if (auto made = run(node); !made.empty()) return made;
   }
   Strings names;
   for (int i = 0; i < std::max(outputs, 1); ++i)
@@ -236,6 +238,6 @@ std::vector<ValueId> Speller::emit(const Op& op, std::vector<ValueId> inputs, in
   return to_.node(node).outputs;
 }
 
-SpelledGraph spell_out(const Graph& graph, int version) { return Speller(graph, version).spell(); }
+LegalGraph legalise(const Graph& graph, int version) { return Legaliser(graph, version).run(); }
 
 }  // namespace lamina::ir

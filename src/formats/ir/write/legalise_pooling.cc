@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "formats/ir/write/spelling.h"
+#include "formats/ir/write/legalise.h"
 #include "ops/convolution.h"
 #include "ops/elementwise.h"
 #include "ops/gathering.h"
@@ -34,7 +34,7 @@ struct Axis {
 
 /// Automatic paddings are what they come to where sizes are known, else none.
 template <class Pool>
-std::vector<Axis> axes_of(Spelling& c, const Pool& op) {
+std::vector<Axis> axes_of(Legalisation& c, const Pool& op) {
   const Shape& x = c.shape(c.in(0));
   const std::vector<Dim> unknown(op.kernel.size());
   const auto spatial = x.ranked() ? std::span(x.dims()).subspan(2) : std::span<const Dim>(unknown);
@@ -70,7 +70,7 @@ Ints with_outer_axes(const Ints& list) {
   return out;
 }
 
-ValueId padded(Spelling& c, ValueId x, const Ints& begins, const Ints& ends, const std::string& name) {
+ValueId padded(Legalisation& c, ValueId x, const Ints& begins, const Ints& ends, const std::string& name) {
   const auto none = [](const Ints& list) {
     return std::all_of(list.begin(), list.end(), [](auto v) { return v == 0; });
   };
@@ -95,7 +95,7 @@ Ints ends_of(const std::vector<Axis>& axes) {
 }
 
 /// Spatial sizes of the input, computed.
-ValueId spatial_sizes(Spelling& c, const std::vector<Axis>& axes) {
+ValueId spatial_sizes(Legalisation& c, const std::vector<Axis>& axes) {
   Ints which(axes.size());
   std::iota(which.begin(), which.end(), 2);
   return c.add(Gather{}, {c.sizes_of(c.in(0), "sizes"), c.ints(which, "spatial"), c.integer(0, "along")},
@@ -103,7 +103,7 @@ ValueId spatial_sizes(Spelling& c, const std::vector<Axis>& axes) {
 }
 
 /// Removes windows that begin in the padding at the end, which rounding up would count.
-ValueId without_late_windows(Spelling& c, const std::vector<Axis>& axes, ValueId y) {
+ValueId without_late_windows(Legalisation& c, const std::vector<Axis>& axes, ValueId y) {
   const Ints strides = collected(axes, [](const Axis& axis) { return axis.stride; });
   const ValueId room = c.add(
       Add{},
@@ -122,7 +122,7 @@ ValueId without_late_windows(Spelling& c, const std::vector<Axis>& axes, ValueId
 
 /// Means of windows that all lie within the padded picture, divided by all their positions: `mean` has no
 /// padding and rounds down.
-ValueId whole_means(Spelling& c, const AvgPool& mean, ValueId x, const std::string& name) {
+ValueId whole_means(Legalisation& c, const AvgPool& mean, ValueId x, const std::string& name) {
   const bool dilated =
       std::any_of(mean.dilations.begin(), mean.dilations.end(), [](auto v) { return v != 1; });
   if (!dilated || c.version() > 10) return c.add(mean, {x}, name);
@@ -177,7 +177,7 @@ bool has_empty_windows(const AvgPool& op, const std::vector<Axis>& axes) {
 
 /// Sums over a picture with as much around it as windows reach, by the positions that count. This is right
 /// in every revision, since no window overhangs.
-ValueId quotient_of_known(Spelling& c, const AvgPool& op, const std::vector<Axis>& axes) {
+ValueId quotient_of_known(Legalisation& c, const AvgPool& op, const std::vector<Axis>& axes) {
   const RoundingType rounding = op.rounding_type;
   const Ints ends = collected(axes, [&](const Axis& axis) { return axis.reach(axis.count(rounding)); });
   ValueId y = whole_means(c, plain_mean(op), padded(c, c.in(0), begins_of(axes), ends, "framed"), "means");
@@ -194,7 +194,7 @@ ValueId quotient_of_known(Spelling& c, const AvgPool& op, const std::vector<Axis
 }
 
 /// The quotient for unknown sizes: the mean of an input of ones.
-ValueId quotient_of_unknown(Spelling& c, const AvgPool& op, const std::vector<Axis>& axes) {
+ValueId quotient_of_unknown(Legalisation& c, const AvgPool& op, const std::vector<Axis>& axes) {
   const ElementType type = c.element(c.in(0));
   Ints begins = begins_of(axes), ends = ends_of(axes);
   const bool up = op.rounding_type != RoundingType::floor;
@@ -223,7 +223,7 @@ ValueId quotient_of_unknown(Spelling& c, const AvgPool& op, const std::vector<Ax
 }
 
 /// Zeros around the picture, and means of what is inside then.
-ValueId mean_of_framed(Spelling& c, const AvgPool& op, const std::vector<Axis>& axes) {
+ValueId mean_of_framed(Legalisation& c, const AvgPool& op, const std::vector<Axis>& axes) {
   AvgPool mean = plain_mean(op);
   mean.exclude_pad = true;
   const bool known = sizes_are_known(axes);
@@ -245,7 +245,7 @@ bool has_pads(const std::vector<Axis>& axes) {
 }
 
 /// IR 10 has opset1's revision: no dilations, no ceil_torch.
-std::vector<ValueId> old_mean_pool(Spelling& c, const AvgPool& op, const std::vector<Axis>& axes) {
+std::vector<ValueId> old_mean_pool(Legalisation& c, const AvgPool& op, const std::vector<Axis>& axes) {
   if (has_automatic_pads(op) && !is_dilated(op)) return {};
   if (has_automatic_pads(op) && !sizes_are_known(axes)) c.refuse("dilated means with automatic padding");
   AvgPool mean = op;
@@ -268,7 +268,7 @@ std::vector<ValueId> old_mean_pool(Spelling& c, const AvgPool& op, const std::ve
 /// A window that overhangs the padded picture, because their number was rounded up, counts what it has in
 /// there. OpenVINO's revisions count other positions where paddings count; opset1's does so where a Pad
 /// stands before it, too, which OpenVINO folds into it.
-std::vector<ValueId> mean_pool(Spelling& c) {
+std::vector<ValueId> mean_pool(Legalisation& c) {
   AvgPool op = c.op<AvgPool>();
   if (has_automatic_pads(op)) op.rounding_type = RoundingType::floor;  // which says nothing then
   const auto axes = axes_of(c, op);
@@ -282,7 +282,7 @@ std::vector<ValueId> mean_pool(Spelling& c) {
 }
 
 /// Positions in planes row by row, counted column by column.
-ValueId column_by_column(Spelling& c, ValueId positions, const Ints& plane) {
+ValueId column_by_column(Legalisation& c, ValueId positions, const Ints& plane) {
   ValueId rest = positions, sum;
   std::int64_t stride = 1;
   for (const auto size : plane) stride *= size;
@@ -300,7 +300,7 @@ ValueId column_by_column(Spelling& c, ValueId positions, const Ints& plane) {
   return sum;
 }
 
-std::vector<ValueId> positions_by_column(Spelling& c, const MaxPool& op) {
+std::vector<ValueId> positions_by_column(Legalisation& c, const MaxPool& op) {
   const Shape shape = c.shape(c.in(0));
   if (!shape.known()) c.refuse("indices column by column for an input {}", to_string(shape));
   const Dims dims = shape.sizes();
@@ -322,7 +322,7 @@ std::vector<ValueId> positions_by_column(Spelling& c, const MaxPool& op) {
 }
 
 /// IR 10 has no ceil_torch.
-std::vector<ValueId> max_pool(Spelling& c) {
+std::vector<ValueId> max_pool(Legalisation& c) {
   const auto& op = c.op<MaxPool>();
   if (op.storage_order != 0 && c.outputs() > 1) return positions_by_column(c, op);
   if (c.version() > 10 || op.rounding_type != RoundingType::ceil_torch) return {};
@@ -339,7 +339,7 @@ std::vector<ValueId> max_pool(Spelling& c) {
 
 }  // namespace
 
-void register_pooling(SpellingTable& t) {
+void register_pooling(LegalisationTable& t) {
   t.add("AvgPool", mean_pool);
   t.add("MaxPool", max_pool);
 }

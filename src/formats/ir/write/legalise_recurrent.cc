@@ -30,7 +30,7 @@ std::int64_t gates_of(const T& op) {
   return is_lstm<T> ? 4 : 1;
 }
 
-ValueId zeros(Spelling& c, const Dims& dims, ElementType type, const std::string& name) {
+ValueId zeros(Legalisation& c, const Dims& dims, ElementType type, const std::string& name) {
   return c.add_constant(Tensor(type, dims), name);
 }
 
@@ -40,7 +40,7 @@ bool openvino_has(const Strings& activations) {
   });
 }
 
-bool all_zero(Spelling& c, ValueId value) {
+bool all_zero(Legalisation& c, ValueId value) {
   const Tensor* tensor = c.constant(value);
   if (!tensor) return false;
   const auto numbers = to_doubles(*tensor);
@@ -49,7 +49,7 @@ bool all_zero(Spelling& c, ValueId value) {
 
 /// `input`: of the peepholes of an LSTM.
 template <class T>
-bool is_usual(Spelling& c, const T& op, std::size_t input) {
+bool is_usual(Legalisation& c, const T& op, std::size_t input) {
   if constexpr (is_lstm<T>)
     if (op.input_forget || (c.has(input) && !all_zero(c, c.in(input)))) return false;
   return openvino_has(op.activations) && op.activations.size() == functions_of<T>();
@@ -57,7 +57,7 @@ bool is_usual(Spelling& c, const T& op, std::size_t input) {
 
 /// The operator with its hidden size, which inference takes from the weights of the recurrence.
 template <class T>
-T with_hidden_size(Spelling& c, std::size_t recurrence) {
+T with_hidden_size(Legalisation& c, std::size_t recurrence) {
   T op = c.op<T>();
   for (auto& name : op.activations) name = lower(name);
   const Shape& weights = c.shape(c.in(recurrence));
@@ -69,7 +69,7 @@ T with_hidden_size(Spelling& c, std::size_t recurrence) {
 }
 
 /// [N, D, h] zeros.
-ValueId no_state(Spelling& c, std::int64_t directions, std::int64_t hidden, const std::string& name) {
+ValueId no_state(Legalisation& c, std::int64_t directions, std::int64_t hidden, const std::string& name) {
   const ElementType type = c.element(c.in(0));
   const Shape x = c.shape(c.in(0));
   if (x.ranked() && x[0].known()) return zeros(c, {x[0].size(), directions, hidden}, type, name);
@@ -80,7 +80,7 @@ ValueId no_state(Spelling& c, std::int64_t directions, std::int64_t hidden, cons
 }
 
 /// [N], each the whole time.
-ValueId whole_time(Spelling& c) {
+ValueId whole_time(Legalisation& c) {
   const ValueId time = c.size_of(c.in(0), 1, "whole");
   const ValueId batch = c.reshaped(c.size_of(c.in(0), 0, "batch"), {1}, "batch_list");
   return c.add(Broadcast{}, {time, batch}, "lengths");
@@ -107,7 +107,7 @@ Op cell_of(const Sequence& op, std::size_t direction) {
 }
 
 template <class Sequence, class Cell>
-std::vector<ValueId> sequence(Spelling& c) {
+std::vector<ValueId> sequence(Legalisation& c) {
   constexpr std::size_t kStates = states_of<Sequence>(), kLengths = 1 + kStates, kWeights = kLengths + 1,
                         kBias = kWeights + 2, kPeepholes = kBias + 1;
   Sequence op = with_hidden_size<Sequence>(c, kWeights + 1);
@@ -136,7 +136,7 @@ std::vector<ValueId> sequence(Spelling& c) {
 }
 
 template <class Cell>
-std::vector<ValueId> cell(Spelling& c) {
+std::vector<ValueId> cell(Legalisation& c) {
   constexpr std::size_t kStates = states_of<Cell>(), kBias = 3 + kStates;
   const Cell op = with_hidden_size<Cell>(c, kBias - 1);
   if (!is_usual(c, op, kBias + 1)) {
@@ -156,7 +156,7 @@ std::vector<ValueId> cell(Spelling& c) {
 
 }  // namespace
 
-void register_recurrent(SpellingTable& t) {
+void register_recurrent(LegalisationTable& t) {
   t.add("LSTMSequence", sequence<LSTMSequence, LSTMCell>);
   t.add("GRUSequence", sequence<GRUSequence, GRUCell>);
   t.add("RNNSequence", sequence<RNNSequence, RNNCell>);

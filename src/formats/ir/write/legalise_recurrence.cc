@@ -1,6 +1,6 @@
 // LinearAttention as a loop over its tokens.
 #include "formats/building.h"
-#include "formats/ir/write/spelling.h"
+#include "formats/ir/write/legalise.h"
 #include "ops/control.h"
 #include "ops/elementwise.h"
 #include "ops/linear_attention.h"
@@ -14,7 +14,7 @@ struct Sizes {
   std::int64_t heads, groups, key, width;
 };
 
-Sizes known_sizes(const Spelling& c) {
+Sizes known_sizes(const Legalisation& c) {
   const auto &q = c.shape(c.in(0)), &v = c.shape(c.in(2));
   if (!q.ranked() || !v.ranked() || !q[1].known() || !q[3].known() || !v[1].known() || !v[3].known())
     c.refuse("an unknown number or size of heads");
@@ -22,7 +22,7 @@ Sizes known_sizes(const Spelling& c) {
 }
 
 /// One token: its inputs have an axis 2 of one element.
-Graph token(const Spelling& c, const Sizes& s, const std::vector<ValueId>& slices) {
+Graph token(const Legalisation& c, const Sizes& s, const std::vector<ValueId>& slices) {
   Graph body;
   body.name = "token";
   add_counters(body);
@@ -58,7 +58,7 @@ Graph token(const Spelling& c, const Sizes& s, const std::vector<ValueId>& slice
   return body;
 }
 
-std::vector<ValueId> linear_attention(Spelling& c) {
+std::vector<ValueId> linear_attention(Legalisation& c) {
   const auto s = known_sizes(c);
   std::vector<ValueId> slices{c.in(0), c.in(1), c.in(2)};
   for (const std::size_t i : {4, 5})
@@ -77,6 +77,6 @@ std::vector<ValueId> linear_attention(Spelling& c) {
 
 }  // namespace
 
-void register_recurrence(SpellingTable& t) { t.add("LinearAttention", linear_attention); }
+void register_recurrence(LegalisationTable& t) { t.add("LinearAttention", linear_attention); }
 
 }  // namespace lamina::ir

@@ -1,6 +1,6 @@
 #pragma once
 /// A graph in operators that OpenVINO has: lamina's own, and inputs and attributes that only lamina has, are
-/// spelled out in others. The result is a graph again: it can be interpreted, and each of its nodes is a
+/// replaced by others. The result is a graph again: it can be interpreted, and each of its nodes is a
 /// layer.
 #include <map>
 #include <optional>
@@ -12,21 +12,22 @@
 
 namespace lamina::ir {
 
-struct SpelledGraph {
+struct LegalGraph {
   Graph graph;
   /// Names of values that became the value of the same id here, besides its own.
   std::map<std::uint32_t, Strings> aliases;
 };
 /// `version` of IR: 10 has the operators up to opset8. Throws Error(unsupported) naming the node.
-SpelledGraph spell_out(const Graph& graph, int version);
+LegalGraph legalise(const Graph& graph, int version);
 
-class Speller;
+class Legaliser;
 
-/// One node that is being spelled out: what it was, and the new graph to which nodes are added.
-class Spelling {
+/// One node that is being legalised: what it was, and the new graph to which nodes are added.
+class Legalisation {
  public:
-  Spelling(Speller& speller, const Op& op, const std::vector<ValueId>& inputs, int outputs, std::string label)
-      : speller_(speller), op_(op), inputs_(inputs), outputs_(outputs), label_(std::move(label)) {}
+  Legalisation(Legaliser& legaliser, const Op& op, const std::vector<ValueId>& inputs, int outputs,
+               std::string label)
+      : legaliser_(legaliser), op_(op), inputs_(inputs), outputs_(outputs), label_(std::move(label)) {}
 
   template <class T>
   const T& op() const {
@@ -52,7 +53,7 @@ class Spelling {
     return maker && maker->op.is<T>();
   }
 
-  // New values. Operators that have to be spelled out are.
+  // New values. Operators that OpenVINO does not have are legalised, too.
   ValueId add(Op op, std::vector<ValueId> inputs, const std::string& suffix);
   std::vector<ValueId> add_many(Op op, std::vector<ValueId> inputs, int outputs, const std::string& suffix,
                                 std::vector<Graph> bodies = {});
@@ -81,7 +82,7 @@ class Spelling {
  private:
   [[noreturn]] void refuse_text(const std::string& text) const;
   const Node* maker(ValueId value) const;  ///< null for inputs and constants
-  Speller& speller_;
+  Legaliser& legaliser_;
   const Op& op_;
   const std::vector<ValueId>& inputs_;
   const int outputs_;
@@ -89,23 +90,23 @@ class Spelling {
 };
 
 /// What stands for the node's outputs; an empty list: the node may stay as it is.
-using SpellOut = std::vector<ValueId> (*)(Spelling&);
+using Legalise = std::vector<ValueId> (*)(Legalisation&);
 
-using SpellingTable = TypeTable<SpellOut>;
+using LegalisationTable = TypeTable<Legalise>;
 
 /// Legalisations by the operator's name; an operator that is not in the table is always a layer.
-const SpellingTable& spellings();
+const LegalisationTable& legalisations();
 
 // One function per file.
-void register_products(SpellingTable& t);    ///< convolutions, matrix products, attention
-void register_norms(SpellingTable& t);       ///< normalisations, and functions of elements
-void register_quantisers(SpellingTable& t);  ///< to integers and back
-void register_movement(SpellingTable& t);    ///< pads, triangles, one-hot and the like
-void register_recurrent(SpellingTable& t);   ///< cells and sequences
-void register_recurrence(SpellingTable& t);  ///< LinearAttention
-void register_pooling(SpellingTable& t);
-void register_resizing(SpellingTable& t);
-void register_regions(SpellingTable& t);
-void register_detection(SpellingTable& t);  ///< boxes, order, random numbers
+void register_products(LegalisationTable& t);    ///< convolutions, matrix products, attention
+void register_norms(LegalisationTable& t);       ///< normalisations, and functions of elements
+void register_quantisers(LegalisationTable& t);  ///< to integers and back
+void register_movement(LegalisationTable& t);    ///< pads, triangles, one-hot and the like
+void register_recurrent(LegalisationTable& t);   ///< cells and sequences
+void register_recurrence(LegalisationTable& t);  ///< LinearAttention
+void register_pooling(LegalisationTable& t);
+void register_resizing(LegalisationTable& t);
+void register_regions(LegalisationTable& t);
+void register_detection(LegalisationTable& t);  ///< boxes, order, random numbers
 
 }  // namespace lamina::ir

@@ -4,7 +4,7 @@
 
 namespace lamina::testing {
 
-inline constexpr std::string_view kSpelledExamples[] = {
+inline constexpr std::string_view kLegalisedExamples[] = {
     // products
     R"(graph (x: f32[1,4,5,5]) -> (y) {
   w = const f32[6,2,3,3] seed(1)

@@ -1,7 +1,7 @@
 // ROIAlign with ONNX's maximum: that of the corners around samples, each by its weight.
 #include <algorithm>
 
-#include "formats/ir/write/spelling.h"
+#include "formats/ir/write/legalise.h"
 #include "ops/activation.h"
 #include "ops/detection.h"
 #include "ops/elementwise.h"
@@ -24,9 +24,9 @@ struct Samples {
 
 class CornerMaxima {
  public:
-  explicit CornerMaxima(Spelling& c) : c_(c), op_(c.op<ROIAlign>()) {}
+  explicit CornerMaxima(Legalisation& c) : c_(c), op_(c.op<ROIAlign>()) {}
 
-  ValueId spell() {
+  ValueId run() {
     if (op_.sampling_ratio == 0) c_.refuse("maxima of corners of as many samples as a region is large");
     if (c_.rank(c_.in(0)) != 4 || !c_.shape(c_.in(0))[1].known()) c_.refuse("maxima of corners of channels");
     const std::int64_t channels = c_.shape(c_.in(0))[1].size();
@@ -122,17 +122,17 @@ class CornerMaxima {
     return c_.add(Multiply{}, {pixels, c_.converted(weights, c_.element(pixels), name + "_like")}, name);
   }
 
-  Spelling& c_;
+  Legalisation& c_;
   const ROIAlign& op_;
 };
 
-std::vector<ValueId> roi_align(Spelling& c) {
+std::vector<ValueId> roi_align(Legalisation& c) {
   if (c.op<ROIAlign>().mode != RoiAlignMode::max_corner) return {};
-  return {CornerMaxima(c).spell()};
+  return {CornerMaxima(c).run()};
 }
 
 }  // namespace
 
-void register_regions(SpellingTable& t) { t.add("ROIAlign", roi_align); }
+void register_regions(LegalisationTable& t) { t.add("ROIAlign", roi_align); }
 
 }  // namespace lamina::ir

@@ -4,7 +4,7 @@
 #include <array>
 #include <numeric>
 
-#include "formats/ir/write/spelling.h"
+#include "formats/ir/write/legalise.h"
 #include "ops/elementwise.h"
 #include "ops/gathering.h"
 #include "ops/matmul.h"
@@ -57,9 +57,9 @@ struct AxisAlone {
 
 class Resizing {
  public:
-  explicit Resizing(Spelling& c) : c_(c), op_(c.op<Interpolate>()) {}
+  explicit Resizing(Legalisation& c) : c_(c), op_(c.op<Interpolate>()) {}
 
-  ValueId spell() {
+  ValueId run() {
     const Shape shape = c_.shape(c_.in(0));
     if (!shape.known()) c_.refuse("this mode for an input {}", to_string(shape));
     if (!c_.constant(c_.in(1))) c_.refuse("this mode with sizes or scales that are computed");
@@ -158,7 +158,7 @@ class Resizing {
     y_ = c_.add(Transpose{}, {y_, swapped}, name + "_back");
   }
 
-  Spelling& c_;
+  Legalisation& c_;
   const Interpolate& op_;
   Tensor sizes_, roi_;
   std::size_t rank_ = 0, count_ = 0;
@@ -167,14 +167,14 @@ class Resizing {
 };
 
 /// One number as a list.
-ValueId as_list(Spelling& c, ValueId value, const std::string& name) {
+ValueId as_list(Legalisation& c, ValueId value, const std::string& name) {
   return c.rank(value) == 0 ? c.reshaped(value, {1}, name) : value;
 }
 
 /// OpenVINO wants axes to be said, and lists.
-std::vector<ValueId> interpolate(Spelling& c) {
+std::vector<ValueId> interpolate(Legalisation& c) {
   const auto& op = c.op<Interpolate>();
-  if (!openvino_has(op, c.version())) return {Resizing(c).spell()};
+  if (!openvino_has(op, c.version())) return {Resizing(c).run()};
   const bool lists = c.rank(c.in(1)) == 1 && c.has(2) && c.rank(c.in(2)) == 1;
   if (lists) return {};
   Ints all(c.rank(c.in(0)));
@@ -185,6 +185,6 @@ std::vector<ValueId> interpolate(Spelling& c) {
 
 }  // namespace
 
-void register_resizing(SpellingTable& t) { t.add("Interpolate", interpolate); }
+void register_resizing(LegalisationTable& t) { t.add("Interpolate", interpolate); }
 
 }  // namespace lamina::ir

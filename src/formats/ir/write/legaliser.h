@@ -1,18 +1,18 @@
 #pragma once
-/// Builds the spelled-out graph node by node.
-#include "formats/ir/write/spelling.h"
+/// Builds the legalised graph node by node.
+#include "formats/ir/write/legalise.h"
 
 namespace lamina::ir {
 
-class Speller {
+class Legaliser {
  public:
-  Speller(const Graph& from, int version);
+  Legaliser(const Graph& from, int version);
 
   /// A parameter of a body that is known.
   void preset(std::size_t input, Tensor value);
-  SpelledGraph spell();
+  LegalGraph run();
 
-  // For Spelling.
+  // For Legalisation.
   int version() const { return version_; }
   Graph& graph() { return to_; }
   std::vector<ValueId> emit(const Op& op, std::vector<ValueId> inputs, int outputs, const std::string& name,
@@ -24,7 +24,7 @@ class Speller {
   void node(const Node& node);
   std::vector<ValueId> values_of(const Node& node, const std::vector<ValueId>& inputs);
   std::vector<ValueId> inlined(const Graph& body, std::vector<ValueId> parameters);
-  std::vector<Graph> spelled_bodies(const Node& node);
+  std::vector<Graph> legal_bodies(const Node& node);
   std::vector<ValueId> loop_inputs(const Node& node, std::vector<ValueId> inputs, const Graph& body,
                                    const std::string& name);
   void name_outputs(const Node& node, const std::vector<ValueId>& made, std::size_t first_value,

@@ -1,7 +1,7 @@
 // Boxes, random numbers and state.
 #include <numbers>
 
-#include "formats/ir/write/spelling.h"
+#include "formats/ir/write/legalise.h"
 #include "ops/control.h"
 #include "ops/detection.h"
 #include "ops/elementwise.h"
@@ -11,7 +11,7 @@ namespace lamina::ir {
 namespace {
 
 /// Thresholds that are absent are 0; what stands behind the last one that is there may be absent.
-std::vector<ValueId> suppression(Spelling& c) {
+std::vector<ValueId> suppression(Legalisation& c) {
   std::size_t count = c.inputs();
   while (count > 2 && !c.has(count - 1)) --count;
   bool complete = true;
@@ -26,7 +26,7 @@ std::vector<ValueId> suppression(Spelling& c) {
 }
 
 /// Normal random numbers from two uniform ones, by the Box-Muller transform.
-std::vector<ValueId> random_normal(Spelling& c) {
+std::vector<ValueId> random_normal(Legalisation& c) {
   const auto& op = c.op<RandomNormal>();
   constexpr auto kFloat = ElementType::f32;
   const auto uniform = [&](std::int64_t further, double from, double to, const std::string& name) {
@@ -49,7 +49,7 @@ std::vector<ValueId> random_normal(Spelling& c) {
   return {c.converted(c.add(Add{}, {wide, mean}, "moved"), op.output_type, "random")};
 }
 
-std::vector<ValueId> read_value(Spelling& c) {
+std::vector<ValueId> read_value(Legalisation& c) {
   const auto& op = c.op<ReadValue>();
   if (!c.has(0) && op.variable_type == ElementType::undefined) c.refuse("a variable of unknown type");
   return {};
@@ -57,7 +57,7 @@ std::vector<ValueId> read_value(Spelling& c) {
 
 }  // namespace
 
-void register_detection(SpellingTable& t) {
+void register_detection(LegalisationTable& t) {
   t.add("NonMaxSuppression", suppression);
   t.add("RandomNormal", random_normal);
   t.add("ReadValue", read_value);

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "formats/ir/write/spelling.h"
+#include "formats/ir/write/legalise.h"
 #include "ops/activation.h"
 #include "ops/elementwise.h"
 #include "ops/eval.h"
@@ -29,7 +29,7 @@ bool all_positive(const Tensor* tensor) {
 }
 
 /// Scale or zero point under a shape that broadcasts to x.
-ValueId laid_out(Spelling& c, ValueId parameter, std::int64_t axis, std::int64_t block_size,
+ValueId laid_out(Legalisation& c, ValueId parameter, std::int64_t axis, std::int64_t block_size,
                  const std::string& name) {
   const Shape shape = c.shape(parameter);
   if (block_size == 0) {
@@ -50,7 +50,7 @@ ValueId laid_out(Spelling& c, ValueId parameter, std::int64_t axis, std::int64_t
 }
 
 /// (level - zero point) * scale: where a level begins to be taken. Folded where both are constants.
-ValueId bound(Spelling& c, ValueId scale, ValueId zero, double level, const std::string& name) {
+ValueId bound(Legalisation& c, ValueId scale, ValueId zero, double level, const std::string& name) {
   const Tensor *scales = c.constant(scale), *zeros = zero.valid() ? c.constant(zero) : nullptr;
   if (scales && (zeros || !zero.valid()) && (!zeros || zeros->size() == scales->size())) {
     auto numbers = to_floats(*scales);
@@ -66,7 +66,7 @@ ValueId bound(Spelling& c, ValueId scale, ValueId zero, double level, const std:
 constexpr std::size_t kLargestBound = std::size_t{1} << 24;  // elements
 
 /// OpenVINO 2026.4 takes a bound of one element beside one of many for a wrong one: both get one shape.
-std::vector<ValueId> fake_quantize(Spelling& c) {
+std::vector<ValueId> fake_quantize(Legalisation& c) {
   std::vector<ValueId> inputs;
   for (std::size_t i = 0; i < 5; ++i) inputs.push_back(c.in(i));
   bool changed = false;
@@ -88,7 +88,7 @@ std::vector<ValueId> fake_quantize(Spelling& c) {
   if (!changed) return {};
   return {c.add(c.op<FakeQuantize>(), std::move(inputs), "levels")};
 }
-std::vector<ValueId> quantize(Spelling& c) {
+std::vector<ValueId> quantize(Legalisation& c) {
   const auto& op = c.op<Quantize>();
   const ElementType type = op.destination_type;
   const ValueId x = c.converted(c.in(0), ElementType::f32, "x");
@@ -115,7 +115,7 @@ std::vector<ValueId> quantize(Spelling& c) {
   return {c.converted(levels, type, "quantized")};
 }
 
-std::vector<ValueId> dequantize(Spelling& c) {
+std::vector<ValueId> dequantize(Legalisation& c) {
   const auto& op = c.op<Dequantize>();
   const ElementType type = c.element(c.in(1));
   ValueId y = c.converted(c.in(0), ElementType::f32, "x");
@@ -128,7 +128,7 @@ std::vector<ValueId> dequantize(Spelling& c) {
   return {c.converted(y, type, "like_scale")};
 }
 
-std::vector<ValueId> dynamic_quantize(Spelling& c) {
+std::vector<ValueId> dynamic_quantize(Legalisation& c) {
   constexpr auto kFloat = ElementType::f32;
   const ValueId x = c.converted(c.in(0), kFloat, "x"), zero = c.number(0, kFloat, "zero");
   const ValueId flat = c.reshaped(x, {-1}, "flat"), axes = c.ints({0}, "axes");
@@ -151,7 +151,7 @@ std::vector<ValueId> dynamic_quantize(Spelling& c) {
 
 }  // namespace
 
-void register_quantisers(SpellingTable& t) {
+void register_quantisers(LegalisationTable& t) {
   t.add("FakeQuantize", fake_quantize);
   t.add("Quantize", quantize);
   t.add("Dequantize", dequantize);

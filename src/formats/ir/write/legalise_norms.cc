@@ -3,7 +3,7 @@
 #include <limits>
 #include <numeric>
 
-#include "formats/ir/write/spelling.h"
+#include "formats/ir/write/legalise.h"
 #include "ops/activation.h"
 #include "ops/elementwise.h"
 #include "ops/normalization.h"
@@ -14,7 +14,7 @@ namespace lamina::ir {
 namespace {
 
 /// The axes from `first` on.
-ValueId last_axes(Spelling& c, std::int64_t first) {
+ValueId last_axes(Legalisation& c, std::int64_t first) {
   Ints axes;
   if (c.shape(c.in(0)).ranked()) {
     const auto rank = c.rank(c.in(0));
@@ -30,21 +30,21 @@ ValueId last_axes(Spelling& c, std::int64_t first) {
 }
 
 /// y * scale + shift, each where it is there.
-ValueId scaled(Spelling& c, ValueId y, ValueId scale, ValueId shift) {
+ValueId scaled(Legalisation& c, ValueId y, ValueId scale, ValueId shift) {
   const ElementType type = c.element(y);
   if (scale.valid()) y = c.add(Multiply{}, {y, c.converted(scale, type, "scale_like")}, "scaled");
   if (shift.valid()) y = c.add(Add{}, {y, c.converted(shift, type, "shift_like")}, "shifted");
   return y;
 }
 
-std::vector<ValueId> layer_normalization(Spelling& c) {
+std::vector<ValueId> layer_normalization(Legalisation& c) {
   const auto& op = c.op<LayerNormalization>();
   MVN mvn;
   mvn.eps = op.epsilon;
   return {scaled(c, c.add(mvn, {c.in(0), last_axes(c, op.axis)}, "normal"), c.in(1), c.in(2))};
 }
 
-std::vector<ValueId> rms_normalization(Spelling& c) {
+std::vector<ValueId> rms_normalization(Legalisation& c) {
   const auto& op = c.op<RMSNormalization>();
   const ElementType type = c.element(c.in(0));
   const ValueId squares = c.add(Power{}, {c.in(0), c.number(2, type, "two")}, "squares");
@@ -54,7 +54,7 @@ std::vector<ValueId> rms_normalization(Spelling& c) {
   return {scaled(c, c.add(Divide{}, {c.in(0), root}, "normal"), c.in(1), ValueId())};
 }
 
-std::vector<ValueId> group_normalization(Spelling& c) {
+std::vector<ValueId> group_normalization(Legalisation& c) {
   if (c.version() > 10) return {};
   const auto& op = c.op<GroupNormalization>();
   const std::size_t rank = c.rank(c.in(0));
@@ -67,7 +67,7 @@ std::vector<ValueId> group_normalization(Spelling& c) {
 }
 
 /// Under the shape with which it broadcasts to x.
-ValueId lined_up(Spelling& c, std::size_t i, std::int64_t axis, const std::string& name) {
+ValueId lined_up(Legalisation& c, std::size_t i, std::int64_t axis, const std::string& name) {
   const ValueId operand = c.in(i);
   if (!operand.valid() || (c.shape(operand).ranked() && c.rank(operand) == 0)) return operand;
   const auto wanted = scale_shift_operand(c.shape(c.in(0)), c.shape(operand), axis);
@@ -83,12 +83,12 @@ ValueId lined_up(Spelling& c, std::size_t i, std::int64_t axis, const std::strin
   return c.add(Unsqueeze{}, {operand, c.ints(axes, name + "_axes")}, name);
 }
 
-std::vector<ValueId> scale_shift(Spelling& c) {
+std::vector<ValueId> scale_shift(Legalisation& c) {
   const auto axis = c.op<ScaleShift>().axis;
   return {scaled(c, c.in(0), lined_up(c, 1, axis, "scale"), lined_up(c, 2, axis, "shift"))};
 }
 
-std::vector<ValueId> power_static(Spelling& c) {
+std::vector<ValueId> power_static(Legalisation& c) {
   const auto& op = c.op<PowerStatic>();
   const ElementType type = c.element(c.in(0));
   ValueId y = c.in(0);
@@ -98,7 +98,7 @@ std::vector<ValueId> power_static(Spelling& c) {
   return {y};
 }
 
-std::vector<ValueId> soft_sign(Spelling& c) {
+std::vector<ValueId> soft_sign(Legalisation& c) {
   if (c.version() > 10) return {};
   const ElementType type = c.element(c.in(0));
   const ValueId size = c.add(Abs{}, {c.in(0)}, "size");
@@ -106,21 +106,21 @@ std::vector<ValueId> soft_sign(Spelling& c) {
   return {c.add(Divide{}, {c.in(0), divisor}, "softsign")};
 }
 
-ValueId infinity(Spelling& c, double sign) {
+ValueId infinity(Legalisation& c, double sign) {
   return c.number(sign * std::numeric_limits<double>::infinity(), c.element(c.in(0)), "infinity");
 }
 
-std::vector<ValueId> is_nan(Spelling& c) {
+std::vector<ValueId> is_nan(Legalisation& c) {
   if (c.version() > 10) return {};
   return {c.add(NotEqual{}, {c.in(0), c.in(0)}, "nan")};
 }
 
-std::vector<ValueId> is_finite(Spelling& c) {
+std::vector<ValueId> is_finite(Legalisation& c) {
   if (c.version() > 10) return {};
   return {c.add(Less{}, {c.add(Abs{}, {c.in(0)}, "size"), infinity(c, 1)}, "finite")};
 }
 
-std::vector<ValueId> is_infinite(Spelling& c) {
+std::vector<ValueId> is_infinite(Legalisation& c) {
   if (c.version() > 10) return {};
   const auto& op = c.op<IsInf>();
   if (op.detect_negative && op.detect_positive)
@@ -131,11 +131,11 @@ std::vector<ValueId> is_infinite(Spelling& c) {
 }
 
 /// The input itself: only its names stay.
-std::vector<ValueId> identity(Spelling& c) { return {c.in(0)}; }
+std::vector<ValueId> identity(Legalisation& c) { return {c.in(0)}; }
 
 }  // namespace
 
-void register_norms(SpellingTable& t) {
+void register_norms(LegalisationTable& t) {
   t.add("LayerNormalization", layer_normalization);
   t.add("RMSNormalization", rms_normalization);
   t.add("GroupNormalization", group_normalization);
