@@ -44,13 +44,13 @@ Findings find(const ExplainOptions& o, Session& s) {
     f.profile = profile_runs(s.request, o.seconds);
     f.plans = f.profile.plans();
   }
-  f.fates = fates_of(s.impl(), f.plans);
+  f.outcomes = layer_outcomes(s.impl(), f.plans);
   return f;
 }
 
-void print_row(const Common& c, const Findings& all, const Fate& f) {
+void print_row(const Common& c, const Findings& all, const LayerOutcome& f) {
   const auto head = padded(printable(f.name), 36) + " " + padded(f.type, 20);
-  if (f.kind != Fate::Kind::runs) {
+  if (f.kind != LayerOutcome::Kind::runs) {
     c.say("{} {:>17}{}", head, "", in_short(all, f));
     return;
   }
@@ -68,12 +68,12 @@ void print_row(const Common& c, const Findings& all, const Fate& f) {
 /// Where the layers went and how the time divides: rows of layers, other steps, and the rest make up the
 /// whole.
 void print_totals(const Common& c, const Findings& all) {
-  std::map<Fate::Kind, std::size_t> count;
-  for (const auto& f : all.fates) ++count[f.kind];
+  std::map<LayerOutcome::Kind, std::size_t> count;
+  for (const auto& f : all.outcomes) ++count[f.kind];
   std::string text;
   for (const auto& [kind, n] : count)
     text += fmt::format("{}{} {}", text.empty() ? "" : ", ", n, name_of(kind));
-  c.say("{} layers: {}", all.fates.size(), text);
+  c.say("{} layers: {}", all.outcomes.size(), text);
   double kernels = 0, moves = 0;
   std::size_t steps = 0, moving = 0;
   for (const auto& plan : all.plans)
@@ -113,7 +113,7 @@ int why(const ExplainOptions& o, const Session& s, const Findings& all) {
     }
   j["plan"] = nlohmann::json::array();
   for (const auto* f : layers)
-    for (const auto& text : plan_sentences(all.plans, all.fates, *f)) {
+    for (const auto& text : plan_sentences(all.plans, all.outcomes, *f)) {
       o.common.say("plan: {}", printable(text));
       j["plan"].push_back(text);
     }
@@ -128,7 +128,7 @@ int why(const ExplainOptions& o, const Session& s, const Findings& all) {
 
 void print_summary(const Common& c, const Session& s, const Findings& all) {
   print_totals(c, all);
-  const auto fused = fused_layers(all.fates);
+  const auto fused = fused_layers(all.outcomes);
   c.say("{} {:>7} {:>7} {:>14}", padded("rule", 32), "fired", "refused", "layers fused");
   for (const auto& [rule, count] : rule_counts(s.impl(), all.plans)) {
     const auto it = fused.find(rule);
@@ -136,7 +136,7 @@ void print_summary(const Common& c, const Session& s, const Findings& all) {
       c.say("{} {:>7} {:>7} {:>14}", padded(rule, 32), count.hits, count.refusals,
             it == fused.end() ? "" : std::to_string(it->second));
   }
-  const auto alone = lone_steps(all.plans, all.fates);
+  const auto alone = lone_steps(all.plans, all.outcomes);
   c.say("{} element-wise step{} on {} own", alone.size(), alone.size() == 1 ? " runs" : "s run",
         alone.size() == 1 ? "its" : "their");
   for (const auto& lone : alone) {
@@ -212,8 +212,8 @@ void print_table(const Common& c, const Session& s, const Findings& all) {
   c.say("{} {} {} {} {} {}", padded("layer", 36), padded("type", 20),
         all.timed() ? fmt::format("{:>9} {:>6}", "us", "share") : fmt::format("{:>9} {:>6}", "estim. us", ""),
         padded("kernel, or why none runs", 34), padded("layout", 24), "precision");
-  for (const auto& f : all.fates)
-    if (f.kind != Fate::Kind::constant) print_row(c, all, f);
+  for (const auto& f : all.outcomes)
+    if (f.kind != LayerOutcome::Kind::constant) print_row(c, all, f);
   print_totals(c, all);
   for (const auto& [rule, count] : rule_counts(s.impl(), all.plans))
     if (count.hits) c.say("{:<36} {} time{}", rule, count.hits, count.hits == 1 ? "" : "s");
@@ -284,7 +284,7 @@ int run(ExplainOptions o) {
   if (machine) print_machine(o.common, *machine, s.impl().threads());
   if (!o.why.empty()) return why(o, s, all);
   for (const auto& note : s.impl().precision_notes()) o.common.say("precision: {}", note);
-  std::vector<const Fate*> shown;
+  std::vector<const LayerOutcome*> shown;
   const bool whole = o.node.empty() && !o.plan;
   const auto verdict = whole ? verdict_of(all, s, o.common.model, asked_again(o), !machine) : ModelVerdict();
   if (o.node.empty()) {
@@ -295,7 +295,7 @@ int run(ExplainOptions o) {
     else
       print_table(o.common, s, all);
     if (whole) print_verdict(o.common, verdict);
-    for (const auto& f : all.fates) shown.push_back(&f);
+    for (const auto& f : all.outcomes) shown.push_back(&f);
   } else {
     shown = layers_named(all, "--node", o.node);
     for (const auto* f : shown) print_detail(o.common, s, all, *f);

@@ -46,17 +46,18 @@ void require_possible(const Graph& g, const char* option, const std::string& nam
   no_such_layer(layers, option, name);
 }
 
-std::vector<const Fate*> layers_named(const Findings& all, const char* option, const std::string& name) {
-  std::vector<const Fate*> out;
-  for (const auto& f : all.fates)
+std::vector<const LayerOutcome*> layers_named(const Findings& all, const char* option,
+                                              const std::string& name) {
+  std::vector<const LayerOutcome*> out;
+  for (const auto& f : all.outcomes)
     if (f.name == name) out.push_back(&f);
   if (!out.empty()) return out;
-  for (const auto& f : all.fates)
+  for (const auto& f : all.outcomes)
     for (const auto& n : f.nodes)
       if (n.representative && n.plan->graph.label(n.node) == name) out.push_back(&f);
   if (!out.empty()) return out;
   std::vector<std::string> names;
-  for (const auto& f : all.fates) names.push_back(f.name);
+  for (const auto& f : all.outcomes) names.push_back(f.name);
   no_such_layer(names, option, name);
 }
 

@@ -13,6 +13,7 @@ void require_possible(const Graph& graph, const char* option, const std::string&
 
 /// The layers of that name; else those in the node of the plan that has it. Throws Error(bad_input) if there
 /// are none.
-std::vector<const Fate*> layers_named(const Findings& all, const char* option, const std::string& name);
+std::vector<const LayerOutcome*> layers_named(const Findings& all, const char* option,
+                                              const std::string& name);
 
 }  // namespace lamina::tool

@@ -1,4 +1,4 @@
-#include "api/fate.h"
+#include "api/layer_outcome.h"
 
 #include <algorithm>
 #include <array>
@@ -30,21 +30,21 @@ class Finder {
       if (const auto [it, fresh] = named_.try_emplace(sources[i].name, SourceId{i}); !fresh) it->second = {};
     index(compiled.ledger());
     for (const auto& plan : plans) index(plan->ledger);
-    fates_.resize(sources.size());
+    outcomes_.resize(sources.size());
     for (std::uint32_t i = 0; i < sources.size(); ++i) {
-      fates_[i].id = {i};
-      fates_[i].name = sources[i].name;
-      fates_[i].type = sources[i].type;
-      fates_[i].kind = Fate::Kind::constant;
+      outcomes_[i].id = {i};
+      outcomes_[i].name = sources[i].name;
+      outcomes_[i].type = sources[i].type;
+      outcomes_[i].kind = LayerOutcome::Kind::constant;
     }
     mark_read(compiled.original(), "");
     mark_variables(compiled.model().loaded().graph);
     for (const auto& plan : plans) add_plan(*plan);
-    if (!plans.empty() && plans.back()->rest) mark(*plans.back()->rest, Fate::Kind::waiting, "");
+    if (!plans.empty() && plans.back()->rest) mark(*plans.back()->rest, LayerOutcome::Kind::waiting, "");
     if (!plans.empty()) mark_untaken(compiled.original());
-    for (auto& f : fates_) finish(f);
+    for (auto& f : outcomes_) finish(f);
   }
-  std::vector<Fate> take() { return std::move(fates_); }
+  std::vector<LayerOutcome> take() { return std::move(outcomes_); }
 
  private:
   void add_plan(const Plan& plan) {
@@ -58,13 +58,13 @@ class Finder {
       if (n.sources.empty() || choices.count(id) + steps.count(id) == 0) continue;
       const auto representative = representatives_.of(n);
       for (const auto s : n.sources) {
-        if (s.index >= fates_.size() || !representatives_.stands_for(s, n.op.name())) continue;
-        fates_[s.index].nodes.push_back({&plan, id, choices.count(id) ? choices[id] : nullptr,
-                                         steps.count(id) ? steps[id] : nullptr, s == representative,
-                                         representative});
+        if (s.index >= outcomes_.size() || !representatives_.stands_for(s, n.op.name())) continue;
+        outcomes_[s.index].nodes.push_back({&plan, id, choices.count(id) ? choices[id] : nullptr,
+                                            steps.count(id) ? steps[id] : nullptr, s == representative,
+                                            representative});
       }
       if (n.op.has(Trait::control_flow))
-        for (const auto& body : n.bodies) mark(body, Fate::Kind::body, plan.graph.label(id));
+        for (const auto& body : n.bodies) mark(body, LayerOutcome::Kind::body, plan.graph.label(id));
     }
   }
 
@@ -73,9 +73,9 @@ class Finder {
     for (const auto id : g.order()) {
       const auto& n = g.node(id);
       for (const auto s : n.sources)
-        if (s.index < fates_.size()) {
-          fates_[s.index].kind = Fate::Kind::removed;
-          fates_[s.index].inside = owner;
+        if (s.index < outcomes_.size()) {
+          outcomes_[s.index].kind = LayerOutcome::Kind::removed;
+          outcomes_[s.index].inside = owner;
         }
       for (const auto& body : n.bodies) mark_read(body, g.label(id));
     }
@@ -84,18 +84,18 @@ class Finder {
   void mark_variables(const Graph& g) {
     for (const auto id : g.order())
       if (g.node(id).op.is<ReadValue>() || g.node(id).op.is<Assign>())
-        for (const auto s : g.node(id).sources) fates_.at(s.index).kind = Fate::Kind::variable;
+        for (const auto s : g.node(id).sources) outcomes_.at(s.index).kind = LayerOutcome::Kind::variable;
   }
 
   /// Layers of a graph that is not planned itself.
-  void mark(const Graph& g, Fate::Kind kind, const std::string& inside) {
+  void mark(const Graph& g, LayerOutcome::Kind kind, const std::string& inside) {
     for (const auto id : g.order()) {
       const auto& n = g.node(id);
       for (const auto s : n.sources) {
-        if (s.index >= fates_.size() || !fates_[s.index].nodes.empty()) continue;
+        if (s.index >= outcomes_.size() || !outcomes_[s.index].nodes.empty()) continue;
         if (!representatives_.stands_for(s, n.op.name())) continue;
-        fates_[s.index].kind = kind;
-        fates_[s.index].inside = inside;
+        outcomes_[s.index].kind = kind;
+        outcomes_[s.index].inside = inside;
       }
       if (n.op.has(Trait::control_flow))
         for (const auto& body : n.bodies) mark(body, kind, inside);
@@ -110,13 +110,13 @@ class Finder {
           std::none_of(n.sources.begin(), n.sources.end(), [&](SourceId s) { return lives(s); }))
         for (std::size_t b = 0; b < 2; ++b)
           if (any_lives(n.bodies.at(1 - b)) && !any_lives(n.bodies[b]))
-            mark(n.bodies[b], Fate::Kind::untaken, g.label(id));
+            mark(n.bodies[b], LayerOutcome::Kind::untaken, g.label(id));
       for (const auto& body : n.bodies) mark_untaken(body);
     }
   }
   bool lives(SourceId s) const {
-    return s.index < fates_.size() &&
-           (!fates_[s.index].nodes.empty() || fates_[s.index].kind == Fate::Kind::body);
+    return s.index < outcomes_.size() &&
+           (!outcomes_[s.index].nodes.empty() || outcomes_[s.index].kind == LayerOutcome::Kind::body);
   }
   bool any_lives(const Graph& g) const {
     const auto order = g.order();
@@ -147,7 +147,7 @@ class Finder {
     entries_.push_back(std::move(entries));
   }
 
-  void finish(Fate& f) const {
+  void finish(LayerOutcome& f) const {
     const auto it = about_.find(f.id);
     for (const auto* e : it == about_.end() ? std::vector<const LedgerEntry*>() : it->second)
       f.history.push_back({e->kind, e->rule, e->node, {}, {}, bounded(e->text), e->order, e->former});
@@ -162,21 +162,21 @@ class Finder {
       return;
     }
     // First the node that it names, the dearest of several.
-    const auto rank = [](const FateNode& n) {
+    const auto rank = [](const OutcomeNode& n) {
       return std::tuple(n.representative, n.step != nullptr, n.choice ? n.choice->cost.us() : 0);
     };
     std::stable_sort(f.nodes.begin(), f.nodes.end(),
                      [&](const auto& a, const auto& b) { return rank(a) > rank(b); });
     if (f.nodes[0].representative) {
-      f.kind = f.nodes[0].step ? Fate::Kind::runs : Fate::Kind::free;
+      f.kind = f.nodes[0].step ? LayerOutcome::Kind::runs : LayerOutcome::Kind::free;
     } else {
-      f.kind = Fate::Kind::fused;
+      f.kind = LayerOutcome::Kind::fused;
       f.rule = fusing_rule(f);
     }
   }
 
   /// The last rule that put it together with the layer in whose node it is.
-  std::string fusing_rule(const Fate& f) const {
+  std::string fusing_rule(const LayerOutcome& f) const {
     const auto other = about_.find(f.nodes[0].by), own = about_.find(f.id);
     std::string any, with;
     for (const auto* e : own == about_.end() ? std::vector<const LedgerEntry*>() : own->second) {
@@ -193,25 +193,26 @@ class Finder {
   std::vector<std::unique_ptr<std::vector<LedgerEntry>>> entries_;  // of all ledgers
   std::unordered_map<std::string_view, SourceId> named_;  // invalid where several layers have the name
   std::unordered_map<SourceId, std::vector<const LedgerEntry*>> about_;
-  std::vector<Fate> fates_;
+  std::vector<LayerOutcome> outcomes_;
 };
 
 }  // namespace
 
-std::string_view name_of(Fate::Kind kind) {
+std::string_view name_of(LayerOutcome::Kind kind) {
   static constexpr std::array kNames{"runs", "fused",    "free",    "removed", "constant",
                                      "body", "variable", "waiting", "untaken"};
   return kNames[static_cast<std::size_t>(kind)];
 }
 
-std::vector<LedgerEntry> fusing_refusals(const Fate& fate) {
+std::vector<LedgerEntry> fusing_refusals(const LayerOutcome& outcome) {
   std::vector<LedgerEntry> out;
-  for (const auto& e : fate.history)
+  for (const auto& e : outcome.history)
     if (e.kind == LedgerEntry::Kind::refused && !e.former && e.rule.starts_with("fuse-")) out.push_back(e);
   return out;
 }
 
-std::vector<Fate> fates_of(const Compiled& compiled, const std::vector<std::shared_ptr<const Plan>>& plans) {
+std::vector<LayerOutcome> layer_outcomes(const Compiled& compiled,
+                                         const std::vector<std::shared_ptr<const Plan>>& plans) {
   return Finder(compiled, plans).take();
 }
 

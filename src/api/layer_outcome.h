@@ -1,5 +1,5 @@
 #pragma once
-/// The outcome ("fate") of each layer of a model's file: it runs, was fused, removed, folded, ...
+/// The outcome of each layer of a model's file: it runs, was fused, removed, folded, ...
 #include <map>
 
 #include "api/compiled.h"
@@ -8,7 +8,7 @@
 namespace lamina {
 
 /// One node of a plan that stands for a layer, alone or with others.
-struct FateNode {
+struct OutcomeNode {
   const Plan* plan = nullptr;
   NodeId node;
   const Choice* choice = nullptr;
@@ -17,7 +17,7 @@ struct FateNode {
   SourceId by;                     ///< else by this one
 };
 
-struct Fate {
+struct LayerOutcome {
   enum class Kind : std::uint8_t {
     runs,      ///< a step of its own, perhaps with others in it
     fused,     ///< in the step of another layer
@@ -35,14 +35,15 @@ struct Fate {
   std::string rule;    ///< that fused or removed it
   std::string reason;  ///< of a removal
   std::string inside;  ///< the node that owns the body in which it is, or was
-  std::vector<FateNode> nodes;
+  std::vector<OutcomeNode> nodes;
   std::vector<LedgerEntry> history;  ///< in order; the layers of each entry are left out
 };
-std::string_view name_of(Fate::Kind kind);
+std::string_view name_of(LayerOutcome::Kind kind);
 /// Why rules that put nodes into each other (they are called "fuse-...") did not do so with this layer.
-std::vector<LedgerEntry> fusing_refusals(const Fate& fate);
+std::vector<LedgerEntry> fusing_refusals(const LayerOutcome& outcome);
 
 /// All layers of the file, in its order.
-std::vector<Fate> fates_of(const Compiled& compiled, const std::vector<std::shared_ptr<const Plan>>& plans);
+std::vector<LayerOutcome> layer_outcomes(const Compiled& compiled,
+                                         const std::vector<std::shared_ptr<const Plan>>& plans);
 
 }  // namespace lamina
