@@ -1,4 +1,4 @@
-/// Pictures of graphs.
+/// Drawings of graphs.
 #include <algorithm>
 #include <set>
 
@@ -7,7 +7,7 @@
 #include "ops/eval.h"
 #include "ops/matmul.h"
 #include "ops/pooling.h"
-#include "tool/picture.h"
+#include "tool/drawing.h"
 #include "tool/text.h"
 
 namespace lamina::tool {
@@ -193,7 +193,7 @@ std::size_t all_nodes(const Graph& g) {
   return sum;
 }
 
-void add_bodies(PictureNode& p, const Node& n, const std::vector<Source>* file) {
+void add_bodies(DrawingNode& p, const Node& n, const std::vector<Source>* file) {
   if (!n.op.has(Trait::control_flow)) return;
   for (std::size_t b = epilogue(n) ? 1 : 0; b < n.bodies.size(); ++b) {
     const auto what = n.op.is<If>() ? (b == 0 ? "then" : "else") : epilogue(n) ? "first" : "body";
@@ -202,7 +202,7 @@ void add_bodies(PictureNode& p, const Node& n, const std::vector<Source>* file) 
       p.lines.push_back(fmt::format("{}: {} nodes, not drawn", what, count));
       continue;
     }
-    p.bodies.push_back(file ? picture_of_file(n.bodies[b], *file) : picture_of(n.bodies[b]));
+    p.bodies.push_back(file ? drawing_of_file(n.bodies[b], *file) : drawing_of(n.bodies[b]));
     p.bodies.back().title = fmt::format("{}: {} node{}", what, count, count == 1 ? "" : "s");
   }
 }
@@ -217,7 +217,7 @@ class Maker {
  public:
   explicit Maker(const Graph& g, const std::vector<Source>* file = nullptr) : g_(g), file_(file) {}
 
-  Picture make(std::map<NodeId, std::size_t>* index) {
+  Drawing make(std::map<NodeId, std::size_t>* index) {
     p_.title = g_.name;
     for (const auto v : g_.inputs()) {
       made_[v] = {p_.nodes.size(), 0};
@@ -227,7 +227,7 @@ class Maker {
     for (const auto id : g_.order()) {
       const auto at = p_.nodes.size();
       if (index) (*index)[id] = at;
-      p_.nodes.push_back(picture_of(g_, id, file_));
+      p_.nodes.push_back(drawing_of(g_, id, file_));
       const auto& n = g_.node(id);
       for (std::size_t o = 0; o < n.outputs.size(); ++o) made_[n.outputs[o]] = {at, o};
       for (const auto v : n.inputs)
@@ -241,9 +241,9 @@ class Maker {
   }
 
  private:
-  static PictureNode port(const char* what, const std::string& name, const TensorType& type) {
-    PictureNode n;
-    n.form = PictureNode::Form::pill;
+  static DrawingNode port(const char* what, const std::string& name, const TensorType& type) {
+    DrawingNode n;
+    n.form = DrawingNode::Form::pill;
     n.hue = kPort;
     n.title = name;
     n.tooltip = fmt::format("{} \"{}\" {}", what, name, to_string(type));
@@ -258,7 +258,7 @@ class Maker {
 
   const Graph& g_;
   const std::vector<Source>* file_;
-  Picture p_;
+  Drawing p_;
   std::map<ValueId, std::pair<std::size_t, std::size_t>> made_;
 };
 
@@ -277,9 +277,9 @@ std::string short_type(const TensorType& type) {
   return fmt::format("{}{}{}", name_of(type.element), dims.empty() ? "" : " ", dims);
 }
 
-PictureNode picture_of(const Graph& g, NodeId id, const std::vector<Source>* file) {
+DrawingNode drawing_of(const Graph& g, NodeId id, const std::vector<Source>* file) {
   const auto& n = g.node(id);
-  PictureNode p;
+  DrawingNode p;
   p.hue = n.op.family();
   p.title = n.op.name();
   p.name = n.name.empty() && !n.outputs.empty() ? g.value(n.outputs[0]).name : n.name;
@@ -291,9 +291,9 @@ PictureNode picture_of(const Graph& g, NodeId id, const std::vector<Source>* fil
   return p;
 }
 
-Picture picture_of(const Graph& g, std::map<NodeId, std::size_t>* nodes) { return Maker(g).make(nodes); }
+Drawing drawing_of(const Graph& g, std::map<NodeId, std::size_t>* nodes) { return Maker(g).make(nodes); }
 
-Picture picture_of_file(const Graph& g, const std::vector<Source>& file,
+Drawing drawing_of_file(const Graph& g, const std::vector<Source>& file,
                         std::map<NodeId, std::size_t>* nodes) {
   std::map<NodeId, std::size_t> index;
   const auto as_read = Maker(g, &file).make(&index);
@@ -302,17 +302,17 @@ Picture picture_of_file(const Graph& g, const std::vector<Source>& file,
   return out;
 }
 
-void match(PictureOf before, PictureOf after, const Ledger& ledger) {
+void match(DrawingOf before, DrawingOf after, const Ledger& ledger) {
   std::map<SourceId, int> group;
   int count = 0;
   for (const auto id : after.graph.order()) {
-    auto& p = after.picture.nodes[after.nodes.at(id)];
+    auto& p = after.drawing.nodes[after.nodes.at(id)];
     p.group = count++;
     p.corner = fmt::format("#{}", count);
     for (const auto s : after.graph.node(id).sources) group.emplace(s, p.group);
   }
   for (const auto id : before.graph.order()) {
-    auto& p = before.picture.nodes[before.nodes.at(id)];
+    auto& p = before.drawing.nodes[before.nodes.at(id)];
     for (const auto s : before.graph.node(id).sources)
       if (const auto it = group.find(s); it != group.end()) p.group = it->second;
     p.faded = p.group < 0;

@@ -1,7 +1,7 @@
 /// Colours of families of operators.
 #include <array>
 
-#include "tool/picture.h"
+#include "tool/drawing.h"
 
 namespace lamina::tool {
 namespace {

@@ -1,4 +1,4 @@
-#include "tool/picture_plan.h"
+#include "tool/drawing_plan.h"
 
 #include <algorithm>
 
@@ -18,16 +18,16 @@ std::string time_text(double microseconds) {
 }
 
 /// One plan after the other; what waits in one is made in the next.
-class PlanPicture {
+class PlanDrawing {
  public:
-  PlanPicture(const std::vector<std::shared_ptr<const Plan>>& plans, const Profile* profile)
+  PlanDrawing(const std::vector<std::shared_ptr<const Plan>>& plans, const Profile* profile)
       : plans_(plans), profile_(profile) {
     if (!profile_) return;
     for (const auto& plan : plans_)
       for (const auto& step : plan->steps) hottest_ = std::max(hottest_, profile_->of(step));
   }
 
-  Picture make() {
+  Drawing make() {
     std::vector<Origin> inputs;
     const auto& first = plans_.at(0)->graph;
     for (const auto v : first.inputs()) {
@@ -54,9 +54,9 @@ class PlanPicture {
   }
 
  private:
-  static PictureNode pill(const std::string& name, const TensorType& type) {
-    PictureNode n;
-    n.form = PictureNode::Form::pill;
+  static DrawingNode pill(const std::string& name, const TensorType& type) {
+    DrawingNode n;
+    n.form = DrawingNode::Form::pill;
     n.hue = kPort;
     n.title = name;
     n.tooltip = fmt::format("\"{}\" {}", name, to_string(type));
@@ -99,8 +99,8 @@ class PlanPicture {
     for (const auto in : node.inputs)
       if (in.valid() && !plan.graph.constant(in)) from.push_back(source_of_value(plan, in));
     const auto at = p_.nodes.size();
-    auto view = picture_of(plan.graph, id);
-    view.form = PictureNode::Form::small;
+    auto view = drawing_of(plan.graph, id);
+    view.form = DrawingNode::Form::small;
     view.tooltip += fmt::format("\n{}", why_nothing_runs(node));
     view.ports.clear();
     for (std::size_t o = 0; o < node.outputs.size(); ++o) {
@@ -114,7 +114,7 @@ class PlanPicture {
   Origin constant_node(const Plan& plan, ValueId v) {
     const auto at = p_.nodes.size();
     auto n = pill("constant", plan.graph.type(v));
-    n.form = PictureNode::Form::small;
+    n.form = DrawingNode::Form::small;
     n.ports = {short_type(plan.graph.type(v))};
     p_.nodes.push_back(std::move(n));
     return by_value_[v] = {at, 0};
@@ -125,19 +125,19 @@ class PlanPicture {
     p_.edges.push_back({from.node, from.port, to, from.port < ports.size() ? ports[from.port] : "", false});
   }
 
-  PictureNode step_node(const Plan& plan, const PlanStep& step) {
+  DrawingNode step_node(const Plan& plan, const PlanStep& step) {
     const auto row = row_of(plan, step);
     const bool operation = step.kind == PlanStep::Kind::kernel || step.kind == PlanStep::Kind::dynamic;
-    PictureNode n;
+    DrawingNode n;
     if (operation) {
-      n = picture_of(plan.graph, step.node);
+      n = drawing_of(plan.graph, step.node);
       n.lines.clear();
       n.bodies.clear();
       n.rows.push_back(step.kind == PlanStep::Kind::dynamic ? "reference (shape depends on data)"
                                                             : step.label);
       n.rows.push_back(fmt::format("{} {}", row.precision, row.layout));
     } else {
-      n.form = PictureNode::Form::small;
+      n.form = DrawingNode::Form::small;
       n.hue = kLayout;
       n.title = step.kind == PlanStep::Kind::copy ? "copy" : row.layout;
       n.name = step.name;
@@ -152,7 +152,7 @@ class PlanPicture {
     return n;
   }
 
-  void add_time(PictureNode& n, const PlanStep& step, const LayerRow& row) const {
+  void add_time(DrawingNode& n, const PlanStep& step, const LayerRow& row) const {
     if (!profile_) return;
     const double time = profile_->of(step), share = profile_->whole() > 0 ? time / profile_->whole() : 0;
     n.heat = hottest_ > 0 ? time / hottest_ : 0;
@@ -164,7 +164,7 @@ class PlanPicture {
                                row.work.bytes / time / 1e3);
   }
 
-  void add_choice(PictureNode& n, const PlanStep& step) const {
+  void add_choice(DrawingNode& n, const PlanStep& step) const {
     const auto it = choices_.find(step.node);
     if (step.kind != PlanStep::Kind::kernel || it == choices_.end()) return;
     n.tooltip += fmt::format("\nestimated: {:.3g} \xC2\xB5s", it->second->cost.us());
@@ -187,7 +187,7 @@ class PlanPicture {
   const std::vector<std::shared_ptr<const Plan>>& plans_;
   const Profile* profile_;
   double hottest_ = 0;
-  Picture p_;
+  Drawing p_;
   std::map<std::uint32_t, Origin> made_;  // by tensor, of the plan at hand
   std::map<ValueId, Origin> by_value_;    // likewise
   std::map<NodeId, const Choice*> choices_;
@@ -195,8 +195,8 @@ class PlanPicture {
 
 }  // namespace
 
-Picture picture_of(const std::vector<std::shared_ptr<const Plan>>& plans, const Profile* profile) {
-  return PlanPicture(plans, profile).make();
+Drawing drawing_of(const std::vector<std::shared_ptr<const Plan>>& plans, const Profile* profile) {
+  return PlanDrawing(plans, profile).make();
 }
 
 }  // namespace lamina::tool

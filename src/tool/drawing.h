@@ -17,9 +17,9 @@ inline constexpr Hue kLayout{std::uint8_t(OpFamily::other) + 1};  ///< reorders 
 std::string_view name_of(Hue hue);
 std::string_view colour_of(Hue hue);
 
-struct Picture;
+struct Drawing;
 
-struct PictureNode {
+struct DrawingNode {
   enum class Form : std::uint8_t { box, pill, small };
   Form form = Form::box;
   Hue hue = Hue::other;
@@ -34,21 +34,21 @@ struct PictureNode {
   double heat = -1;                 ///< share of the time, 0 to 1, relative to the hottest; < 0: none
   int group = -1;               ///< nodes of one group have the same colour in both halves of a comparison
   bool faded = false;           ///< has no counterpart there
-  std::vector<Picture> bodies;  ///< drawn inside
+  std::vector<Drawing> bodies;  ///< drawn inside
 };
 
-struct PictureEdge {
+struct DrawingEdge {
   std::size_t from = 0, port = 0, to = 0;
   std::string tooltip;
   bool light = false;  ///< small integers: shapes, indices
 };
 
-struct Picture {
-  std::string title;               ///< of the whole file, in its first picture; of a body
+struct Drawing {
+  std::string title;               ///< of the whole file, in its first drawing; of a body
   std::vector<std::string> notes;  ///< lines under the title, likewise
-  std::string heading;             ///< above this picture, when there are several
-  std::vector<PictureNode> nodes;
-  std::vector<PictureEdge> edges;
+  std::string heading;             ///< above this drawing, when there are several
+  std::vector<DrawingNode> nodes;
+  std::vector<DrawingEdge> edges;
   double hottest = 0;  ///< share of the time of the hottest node, 0 to 1; 0: no times
 };
 
@@ -58,24 +58,24 @@ std::string short_dims(const Shape& shape);
 
 /// The node as it stands in its graph: operator, name, attributes, stages, tooltip, bodies. `file`: layers of
 /// the file, as which nodes of bodies are drawn; null: as they are in the graph.
-PictureNode picture_of(const Graph& graph, NodeId id, const std::vector<Source>* file = nullptr);
-/// Constants are left out. `nodes`, when given: which node of the picture each node of the graph is.
-Picture picture_of(const Graph& graph, std::map<NodeId, std::size_t>* nodes = nullptr);
+DrawingNode drawing_of(const Graph& graph, NodeId id, const std::vector<Source>* file = nullptr);
+/// Constants are left out. `nodes`, when given: which node of the drawing each node of the graph is.
+Drawing drawing_of(const Graph& graph, std::map<NodeId, std::size_t>* nodes = nullptr);
 /// The drawing of the file, by its operators and names: a node for each layer.
-Picture picture_of_file(const Graph& graph, const std::vector<Source>& file,
+Drawing drawing_of_file(const Graph& graph, const std::vector<Source>& file,
                         std::map<NodeId, std::size_t>* nodes = nullptr);
-/// A picture of the graph with its nodes put together to layers of the file; `nodes` is brought along.
-Picture as_in_file(const Picture& picture, const Graph& graph, const std::vector<Source>& file,
+/// A drawing of the graph with its nodes put together to layers of the file; `nodes` is brought along.
+Drawing as_in_file(const Drawing& drawing, const Graph& graph, const std::vector<Source>& file,
                    std::map<NodeId, std::size_t>& nodes);
 
-/// Colours two pictures so that what became one node has one colour and one number: nodes of `after` are
+/// Colours two drawings so that what became one node has one colour and one number: nodes of `after` are
 /// numbered, those of `before` get the number of the node that stands for them now. What is gone fades; the
 /// ledger says why.
-struct PictureOf {
-  Picture& picture;
+struct DrawingOf {
+  Drawing& drawing;
   const Graph& graph;
   const std::map<NodeId, std::size_t>& nodes;
 };
-void match(PictureOf before, PictureOf after, const Ledger& ledger);
+void match(DrawingOf before, DrawingOf after, const Ledger& ledger);
 
 }  // namespace lamina::tool

@@ -1,4 +1,4 @@
-#include "tool/picture.h"
+#include "tool/drawing.h"
 
 #include <gtest/gtest.h>
 
@@ -30,15 +30,15 @@ graph "net" (x: f32[1,3,8,8]) -> (y = m) {
 
 Graph network() { return parse_graph(kNetwork, operators()); }
 
-const PictureNode& node(const Picture& p, const std::string& title) {
+const DrawingNode& node(const Drawing& p, const std::string& title) {
   const auto it =
       std::find_if(p.nodes.begin(), p.nodes.end(), [&](const auto& n) { return n.title == title; });
   if (it == p.nodes.end()) throw std::runtime_error("there is no " + title);
   return *it;
 }
 
-TEST(Picture, ShowsWhatMatters) {
-  const auto p = picture_of(network());
+TEST(Drawing, ShowsWhatMatters) {
+  const auto p = drawing_of(network());
   EXPECT_EQ(p.nodes.size(), 6u);  // four operators, an input and an output; no constants
   EXPECT_EQ(p.edges.size(), 5u);
   const auto& conv = node(p, "Convolution");
@@ -59,13 +59,13 @@ TEST(Picture, ShowsWhatMatters) {
     EXPECT_NE(conv.tooltip.find(text), std::string::npos) << conv.tooltip;
 }
 
-TEST(Picture, ComparisonMatchesBySources) {
+TEST(Drawing, ComparisonMatchesBySources) {
   const auto before = network();
   auto after = before;
   Ledger ledger;
   optimize(after, {}, ledger);
   std::map<NodeId, std::size_t> before_nodes, after_nodes;
-  auto a = picture_of(before, &before_nodes), b = picture_of(after, &after_nodes);
+  auto a = drawing_of(before, &before_nodes), b = drawing_of(after, &after_nodes);
   match({a, before, before_nodes}, {b, after, after_nodes}, ledger);
   const auto& conv = node(b, "Convolution");
   ASSERT_EQ(conv.stages, std::vector<std::string>{"Relu"});
@@ -77,10 +77,10 @@ TEST(Picture, ComparisonMatchesBySources) {
   EXPECT_NE(node(a, "MaxPool").group, conv.group);
 }
 
-TEST(Picture, DrawingsAreCompleteAndAlwaysTheSame) {
-  const auto p = picture_of(network());
+TEST(Drawing, DrawingsAreCompleteAndAlwaysTheSame) {
+  const auto p = drawing_of(network());
   const auto svg = to_svg({p});
-  EXPECT_EQ(svg, to_svg({picture_of(network())}));
+  EXPECT_EQ(svg, to_svg({drawing_of(network())}));
   for (const char* text : {"Convolution", "pool", "strides = [1,1]", "</svg>"})
     EXPECT_NE(svg.find(text), std::string::npos) << text;
   EXPECT_EQ(svg.find("<script"), std::string::npos);
@@ -93,7 +93,7 @@ TEST(Picture, DrawingsAreCompleteAndAlwaysTheSame) {
   EXPECT_EQ(html.find("<?xml"), std::string::npos);
 }
 
-TEST(Picture, BodiesAreDrawnInside) {
+TEST(Drawing, BodiesAreDrawnInside) {
   const auto g = parse_graph(R"(
 graph "branch" (c: boolean[], x: f32[2]) -> (y = r) {
   r: f32[2] = If(c, x) {
@@ -107,7 +107,7 @@ graph "branch" (c: boolean[], x: f32[2]) -> (y = r) {
 }
 )",
                              operators());
-  const auto p = picture_of(g);
+  const auto p = drawing_of(g);
   ASSERT_EQ(node(p, "If").bodies.size(), 2u);
   EXPECT_EQ(node(p, "If").bodies[0].title, "then: 1 node");
   const auto svg = to_svg({p});

@@ -1,4 +1,4 @@
-/// The picture of a model as its file has it: a box for each layer of the file.
+/// The drawing of a model as its file has it: a box for each layer of the file.
 #include <algorithm>
 #include <functional>
 #include <queue>
@@ -6,17 +6,17 @@
 
 #include <fmt/format.h>
 
-#include "tool/picture.h"
+#include "tool/drawing.h"
 
 namespace lamina::tool {
 namespace {
 
-/// Nodes of a picture that are drawn as one.
+/// Nodes of a drawing that are drawn as one.
 using Group = std::vector<std::size_t>;
 
 /// Indices of groups so that each comes behind those that it reads, the first ones first; those on cycles are
 /// left out.
-std::vector<std::size_t> in_order(const std::vector<Group>& groups, const std::vector<PictureEdge>& edges,
+std::vector<std::size_t> in_order(const std::vector<Group>& groups, const std::vector<DrawingEdge>& edges,
                                   const std::vector<std::size_t>& group_of) {
   std::vector<std::set<std::size_t>> readers(groups.size());
   std::vector<std::size_t> wanted(groups.size(), 0);
@@ -41,7 +41,7 @@ std::vector<std::size_t> in_order(const std::vector<Group>& groups, const std::v
 /// Groups nodes by layer, in the order of their first nodes; a node without a layer is a group of its own.
 class Layers {
  public:
-  Layers(const Picture& p, const Graph& g, const std::map<NodeId, std::size_t>& index,
+  Layers(const Drawing& p, const Graph& g, const std::map<NodeId, std::size_t>& index,
          const std::vector<Source>& file)
       : p_(p), source_(p.nodes.size(), kNone) {
     for (const auto& [id, at] : index)
@@ -79,12 +79,12 @@ class Layers {
     }
   }
 
-  const Picture& p_;
+  const Drawing& p_;
   std::vector<std::size_t> source_, order_;
 };
 
 /// One box for nodes of a layer: what is told of it is what the last of its kind does.
-PictureNode merged(const Picture& p, const Group& group, const Source& layer) {
+DrawingNode merged(const Drawing& p, const Group& group, const Source& layer) {
   std::size_t chief = group.back();
   for (const auto n : group)
     if (p.nodes[n].title == layer.type) chief = n;
@@ -102,10 +102,10 @@ PictureNode merged(const Picture& p, const Group& group, const Source& layer) {
 
 }  // namespace
 
-Picture as_in_file(const Picture& p, const Graph& graph, const std::vector<Source>& file,
+Drawing as_in_file(const Drawing& p, const Graph& graph, const std::vector<Source>& file,
                    std::map<NodeId, std::size_t>& nodes) {
   const Layers layers(p, graph, nodes, file);
-  Picture out = p;
+  Drawing out = p;
   out.nodes.clear();
   out.edges.clear();
   std::vector<std::size_t> place(layers.groups.size());
