@@ -21,9 +21,9 @@ std::string bounded(const std::string& text) {
   return text.size() > kMost ? clipped(text, kMost) : text;
 }
 
-class Finder {
+class OutcomeFinder {
  public:
-  Finder(const Compiled& compiled, const std::vector<std::shared_ptr<const Plan>>& plans)
+  OutcomeFinder(const Compiled& compiled, const std::vector<std::shared_ptr<const Plan>>& plans)
       : representatives_(compiled.original()) {
     const auto& sources = compiled.original().sources;
     for (std::uint32_t i = 0; i < sources.size(); ++i)
@@ -213,7 +213,7 @@ std::vector<LedgerEntry> fusing_refusals(const LayerOutcome& outcome) {
 
 std::vector<LayerOutcome> layer_outcomes(const Compiled& compiled,
                                          const std::vector<std::shared_ptr<const Plan>>& plans) {
-  return Finder(compiled, plans).take();
+  return OutcomeFinder(compiled, plans).take();
 }
 
 }  // namespace lamina

@@ -35,9 +35,9 @@ std::string counted(std::size_t count, std::string_view what) {
   return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
 }
 
-class Finder {
+class CounterpartFinder {
  public:
-  Finder(const Graph& quantised, const Graph& f32) : q_(quantised), f_(f32) {}
+  CounterpartFinder(const Graph& quantised, const Graph& f32) : q_(quantised), f_(f32) {}
 
   Counterparts run() && {
     match_inputs();
@@ -195,7 +195,7 @@ class Finder {
 }  // namespace
 
 Counterparts find_counterparts(const Graph& quantised, const Graph& f32) {
-  return Finder(quantised, f32).run();
+  return CounterpartFinder(quantised, f32).run();
 }
 
 }  // namespace lamina
