@@ -80,7 +80,7 @@ class ConverterTable {
   std::map<std::pair<std::string, std::string>, Converter> rows_;
 };
 
-/// All of them; built on first use.
+/// The table of all converters; it is built on first use.
 const ConverterTable& converters();
 
 inline constexpr std::string_view kMicrosoft = "com.microsoft";
