@@ -178,8 +178,9 @@ RULES: tuple[RulePage, ...] = (
         "remove-identity",
         "Operators without effect are removed: multiplication by 1, addition of 0, powers of 1, Reshapes and"
         " Transposes that change nothing.",
-        "The constant would make the result larger; its input is an input of the model and its result an"
-        " output.",
+        "The constant would make the result larger; the operator's input is an input of the model and its result"
+        " an output; the operator may fail when the model runs (a Reshape to a size that the input may not have, a"
+        " split into one part of a length that is computed).",
         IDENTITY,
     ),
     RulePage(
