@@ -2,7 +2,7 @@
 
 #include <tuple>
 
-#include "api/fate.h"
+#include "api/layer_outcome.h"
 #include "api/representative.h"
 
 namespace lamina {
@@ -26,7 +26,7 @@ void add_times(LayerCounter& row, const StepCount& count) {
   row.cpu_us += count.cpu / runs;
 }
 
-/// Rows of what was counted; what was not has a fate in the plans that were, the last one first.
+/// Rows of what was counted; what was not has an outcome in the plans that were, the last one first.
 class Table {
  public:
   Table(const Compiled& compiled, const Runner& runner)
@@ -40,7 +40,7 @@ class Table {
       if (!count.moves) add_step(count);
     for (const auto& count : counts_) add_others(count);
     for (const auto& plans : runner.counted_plans())
-      for (const auto& fate : fates_of(compiled, plans)) judge(fate);
+      for (const auto& outcome : layer_outcomes(compiled, plans)) judge(outcome);
     for (const auto& count : counts_)
       if (count.moves) add_move(count);
   }
@@ -82,23 +82,23 @@ class Table {
   }
 
   /// A layer that no counted step stands for.
-  void judge(const Fate& fate) {
-    auto& row = rows_[fate.id.index];
+  void judge(const LayerOutcome& outcome) {
+    auto& row = rows_[outcome.id.index];
     if (row.status != LayerStatus::not_run) return;
-    switch (fate.kind) {
-      case Fate::Kind::runs:
-      case Fate::Kind::body:
-      case Fate::Kind::waiting:
-      case Fate::Kind::untaken:
+    switch (outcome.kind) {
+      case LayerOutcome::Kind::runs:
+      case LayerOutcome::Kind::body:
+      case LayerOutcome::Kind::waiting:
+      case LayerOutcome::Kind::untaken:
         return;
-      case Fate::Kind::fused:
-        if (fate.nodes[0].step != nullptr) return;
-        row.into = layers_.at(fate.nodes[0].by.index).name;
+      case LayerOutcome::Kind::fused:
+        if (outcome.nodes[0].step != nullptr) return;
+        row.into = layers_.at(outcome.nodes[0].by.index).name;
         break;
-      case Fate::Kind::free:
-      case Fate::Kind::removed:
-      case Fate::Kind::constant:
-      case Fate::Kind::variable:
+      case LayerOutcome::Kind::free:
+      case LayerOutcome::Kind::removed:
+      case LayerOutcome::Kind::constant:
+      case LayerOutcome::Kind::variable:
         break;
     }
     row.status = LayerStatus::optimized_out;

@@ -13,9 +13,9 @@
 #include <utility>
 #include <vector>
 
-#include "base/apart.h"
 #include "base/immortal.h"
 #include "base/parallel.h"
+#include "base/subprocess.h"
 #include "base/threads.h"
 
 namespace lamina {
@@ -84,7 +84,7 @@ void LentArena::used(bool helped) noexcept {
   auto& lent = node_.mapped();
   const int places = node_.key();
   if (helped) lent.uses = 0;
-  if (helped || places < 2 || is_apart() || ++lent.uses < kUses * places) return;
+  if (helped || places < 2 || is_subprocess() || ++lent.uses < kUses * places) return;
   const auto now = Clock::now();
   if (now < lent.clear_again) return;
   lent.uses = 0;
@@ -125,7 +125,7 @@ void bring_helpers(tbb::task_arena& arena, int threads) {
   using tbb::global_control;
   const auto most = static_cast<int>(global_control::active_value(global_control::max_allowed_parallelism));
   threads = std::min(threads, most);
-  if (threads <= helpers_made() + 1 || is_apart()) return;
+  if (threads <= helpers_made() + 1 || is_subprocess()) return;
   const SignalsBlocked here;
   arena.execute([&] {
     using Clock = std::chrono::steady_clock;

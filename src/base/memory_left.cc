@@ -76,4 +76,9 @@ MemoryLeft tightest(const std::string& root_folder, bool now) {
 MemoryLeft memory_left(const std::string& root) { return tightest(root, true); }
 MemoryLeft memory_in_all(const std::string& root) { return tightest(root, false); }
 
+bool has_memory(std::uint64_t bytes) {
+  static const auto all = memory_in_all().bytes;
+  return bytes < all;
+}
+
 }  // namespace lamina

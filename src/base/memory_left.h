@@ -18,5 +18,7 @@ struct MemoryLeft {
 MemoryLeft memory_left(const std::string& root = "/");
 /// What there could ever be: the machine's memory, or the smallest bound of a control group.
 MemoryLeft memory_in_all(const std::string& root = "/");
+/// Whether there could ever be so many bytes of memory here.
+bool has_memory(std::uint64_t bytes);
 
 }  // namespace lamina

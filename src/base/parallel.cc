@@ -11,9 +11,9 @@
 #include <mutex>
 #include <utility>
 
-#include "base/apart.h"
 #include "base/awaited_by.h"
 #include "base/cancellation.h"
+#include "base/subprocess.h"
 #include "base/work_bounds.h"
 
 namespace lamina {
@@ -133,7 +133,7 @@ void parallel_for(std::int64_t count, std::int64_t grain, PieceBody body) {
   parallel_for(divide_units(count, grain, threads_here()), body);
 }
 
-int threads_here() { return is_apart() ? 1 : tbb::this_task_arena::max_concurrency(); }
+int threads_here() { return is_subprocess() ? 1 : tbb::this_task_arena::max_concurrency(); }
 
 int threads_of_own_arena() {
   const int here = threads_here();

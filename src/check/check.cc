@@ -1,7 +1,6 @@
 #include "check/check.h"
 
 #include <algorithm>
-#include <limits>
 #include <map>
 
 #include "check/choices.h"
@@ -15,8 +14,6 @@
 
 namespace lamina::check {
 namespace {
-
-constexpr double kAnything = std::numeric_limits<double>::infinity();
 
 /// What one rounding may change is no difference.
 Difference judged(const Graph& g, NodeId id, const std::vector<Tensor>& in, const Tensor& got,

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "check/interval.h"
 #include "check/loss.h"
+#include "check/output_ranges.h"
 #include "check/permuted_values.h"
 #include "check/pieces.h"
 #include "check/rounding.h"
@@ -14,7 +15,6 @@
 #include "ops/control.h"
 #include "ops/decompose.h"
 #include "ops/eval.h"
-#include "ops/quantization.h"
 #include "ops/repeated_draws.h"
 
 namespace lamina::check {
@@ -73,34 +73,6 @@ Graph decomposed_part(const Graph& graph, const Section& section, const std::vec
   decompose_all(part.graph);
   return std::move(part.graph);
 }
-
-/// The ends of output ranges of a graph's FakeQuantize nodes, as far as they are constant.
-class Ranges {
- public:
-  explicit Ranges(const Graph& graph) { collect(graph); }
-  bool has(const Tensor& low, const Tensor& high) const {
-    return std::any_of(known_.begin(), known_.end(), [&](const auto& r) {
-      return same_values(r.first, low) && same_values(r.second, high);
-    });
-  }
-
- private:
-  void collect(const Graph& graph) {
-    for (const auto id : graph.order()) {
-      const Node& n = graph.node(id);
-      for (const auto& body : n.bodies) collect(body);
-      if (!n.op.is<FakeQuantize>()) continue;
-      const auto *low = graph.constant(n.inputs[3]), *high = graph.constant(n.inputs[4]);
-      if (low && high) known_.emplace_back(*low, *high);
-    }
-  }
-  /// True if the values are the same in any shape.
-  static bool same_values(const Tensor& a, const Tensor& b) {
-    return to_doubles(a.to_aligned()) == to_doubles(b.to_aligned());
-  }
-
-  std::vector<std::pair<Tensor, Tensor>> known_;
-};
 
 class Judge {
  public:
@@ -251,7 +223,7 @@ class Judge {
     const auto now = decomposed_part(rewritten_, piece.rewritten, given);
     const auto inputs = tensors(piece.original.inputs);
     const auto then = decomposed_part(original_, piece.original, inputs);
-    const auto reckoned = [ranges = Ranges(then)](const Tensor& low, const Tensor& high) {
+    const auto reckoned = [ranges = OutputRanges(then)](const Tensor& low, const Tensor& high) {
       return !ranges.has(low, high);
     };
     if (quantisers(now) > 1 &&
@@ -277,7 +249,7 @@ class Judge {
     // Mostly both sides round alike; what the other does is worked out where that is not enough.
     // A FakeQuantize that has become something else rounds its levels by itself.
     if (grant_all(here)) return;
-    const auto replaced = [ranges = Ranges(now)](const Tensor& low, const Tensor& high) {
+    const auto replaced = [ranges = OutputRanges(now)](const Tensor& low, const Tensor& high) {
       return !ranges.has(low, high);
     };
     grant_all(propagate(then, exact_intervals(inputs), {.reckoned = replaced}));

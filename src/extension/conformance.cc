@@ -2,17 +2,17 @@
 
 #include <set>
 
-#include "base/apart.h"
 #include "base/error.h"
+#include "base/subprocess.h"
 #include "extension/kernel_problems.h"
 #include "extension/known_node.h"
 #include "extension/samples.h"
 #include "ops/eval.h"
 
 namespace lamina {
-TriedApart tried_apart(const std::string& where, const std::function<std::string()>& body,
-                       std::chrono::seconds most) {
-  const auto done = run_apart(body, most);
+SubprocessTrial tried_in_subprocess(const std::string& where, const std::function<std::string()>& body,
+                                    std::chrono::seconds most) {
+  const auto done = run_in_subprocess(body, most);
   if (done.started_threads) return {"starts threads of its own"};
   auto text = done.text;
   if (text.starts_with(where + ": ")) text.erase(0, where.size() + 2);
@@ -131,7 +131,7 @@ class Trials {
   }
 
   std::string apart(const KernelNode& node, const std::function<std::string()>& body) {
-    auto tried = tried_apart(custom_op(node.op)->where(), body, most_);
+    auto tried = tried_in_subprocess(custom_op(node.op)->where(), body, most_);
     in_time_ = tried.in_time;
     return std::move(tried.problem);
   }

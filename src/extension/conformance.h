@@ -24,13 +24,13 @@ struct ConformanceRow {
 
 /// Time limit of each trial.
 constexpr std::chrono::seconds kTrialTime{20};
-struct TriedApart {
+struct SubprocessTrial {
   std::string problem;
   bool in_time = true;
 };
 /// What the body says in a process of its own, or what it did there; `where` is left out of it: rows say it.
-TriedApart tried_apart(const std::string& where, const std::function<std::string()>& body,
-                       std::chrono::seconds most);
+SubprocessTrial tried_in_subprocess(const std::string& where, const std::function<std::string()>& body,
+                                    std::chrono::seconds most);
 
 /// All nodes of libraries' operations in the graph, whose shapes are known as far as they can be, those in
 /// bodies included; each operation with the same types and attributes once. A trial that does not end is its

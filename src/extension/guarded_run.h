@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/apart.h"
+#include "base/guarded_memory.h"
 #include "extension/kernel.h"
 
 namespace lamina {

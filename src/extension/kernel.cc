@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
-#include "base/apart.h"
 #include "base/error.h"
 #include "base/hash.h"
+#include "base/memory_left.h"
 #include "extension/arrange.h"
 #include "graph/binary.h"
 

@@ -4,8 +4,8 @@
 #include <cmath>
 #include <cstring>
 
-#include "base/apart.h"
 #include "base/error.h"
+#include "base/guarded_memory.h"
 #include "extension/guarded_run.h"
 #include "ops/eval.h"
 

@@ -1,6 +1,6 @@
 #pragma once
 /// What is wrong with a kernel of a library, found out by running it on these inputs: what it says, writes,
-/// keeps and leaves as it was. Runs code of others: in a process of its own (base/apart.h).
+/// keeps and leaves as it was. Runs code of others: in a process of its own (base/subprocess.h).
 #include <string>
 #include <vector>
 

@@ -41,7 +41,7 @@ Strings taken_samples(const std::shared_ptr<const DeclaredOperation>& op, const 
       if (is_taken(op, usual[i])) out += (taken++ ? "," : "") + std::to_string(i);
     return out;
   };
-  const auto numbers = tried_apart(where, first_taken, most).problem;
+  const auto numbers = tried_in_subprocess(where, first_taken, most).problem;
   Strings out;
   if (numbers.find_first_not_of("0123456789,") != std::string::npos)
     problem = numbers;
@@ -65,7 +65,7 @@ void check_operation(const std::shared_ptr<const DeclaredOperation>& op, std::ch
         return is_taken(*node) ? "" : "no configuration takes it: " + mismatches_of(*node);
       return std::string("the types of its inputs are not known");
     };
-    problem = tried_apart(where, takes, most).problem;
+    problem = tried_in_subprocess(where, takes, most).problem;
     if (!problem.empty()) {
       rows.push_back({op->type, where, text, problem});
       continue;

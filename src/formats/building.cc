@@ -13,6 +13,12 @@
 
 namespace lamina {
 
+ValueId add_counters(Graph& body) {
+  const auto iteration = body.add_input("iteration", {ElementType::i64, Shape::of({})});
+  body.add_input("condition", {ElementType::boolean, Shape::of({})});
+  return iteration;
+}
+
 ElementType Building::known_element(ValueId v) const {
   if (element(v) == ElementType::undefined)
     unsupported("the element type of \"{}\" is not known", graph_.value(v).name);

@@ -17,6 +17,10 @@ struct NotSupported {
   std::string reason;
 };
 
+/// Adds the first two parameters of a Loop's body. Returns the number of the iteration, an i64 scalar; the
+/// other one is the condition.
+ValueId add_counters(Graph& body);
+
 class Building {
  public:
   /// `folding_budget`: nodes that may still be evaluated while the model is read.

@@ -15,7 +15,7 @@ struct Col2Im {
   /// Why they fit, but are no operators of ours; "" when they are. After fault().
   std::string beyond(const TensorType& columns) const;
 
-  // After both.
+  // Call these only when fault() and beyond() are empty.
   ConvolutionBackpropData convolution(std::int64_t channels) const;
   /// One kernel for each place of a block, which is 1 there: [channels * block, 1, block...].
   Tensor kernels(std::int64_t channels, ElementType type) const;

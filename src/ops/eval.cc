@@ -1,14 +1,13 @@
 #include "ops/eval.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstring>
-#include <limits>
 
 #include "base/cancellation.h"
 #include "base/half.h"
 #include "base/small_float.h"
 #include "base/work_bounds.h"
+#include "ops/convert_number.h"
 
 namespace lamina {
 namespace {
@@ -19,15 +18,8 @@ To cast(From v) {
     return to_f16(static_cast<float>(v));
   else if constexpr (std::is_same_v<To, bf16_t>)
     return to_bf16(static_cast<float>(v));
-  else if constexpr (std::is_same_v<To, bool>)
-    return v != 0;
-  else if constexpr (std::is_floating_point_v<From> && std::is_integral_v<To>) {
-    if (std::isnan(v)) return 0;
-    if (v <= static_cast<From>(std::numeric_limits<To>::min())) return std::numeric_limits<To>::min();
-    if (v >= static_cast<From>(std::numeric_limits<To>::max())) return std::numeric_limits<To>::max();
-    return static_cast<To>(v);
-  } else
-    return static_cast<To>(v);
+  else
+    return convert_number<To>(v);
 }
 
 /// Calls f.template operator()<T>() with the C++ type of a byte-sized or larger element type.

@@ -57,7 +57,7 @@ struct ImageAnchors {
   float width, height, least_width, least_height;
 };
 
-/// All boxes, place by place.
+/// Returns all boxes, place by place.
 std::vector<Scored> boxes_of(const ImageAnchors& p, float extent) {
   const auto most = static_cast<float>(std::log(1000.0 / 16.0));
   std::vector<Scored> out;

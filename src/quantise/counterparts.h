@@ -26,12 +26,6 @@ struct Counterparts {
   }
 };
 
-/// Whether the graph is quantised: some value that depends on its inputs is rounded to levels.
-bool has_levels(const Graph& graph);
-
-/// A convolution, product or recurrent layer with constant weights, which may be stored in few bits.
-bool is_layer(const Graph& graph, NodeId node);
-
 /// Values are found by names, as quantisers give them ("NAME_quantized", "NAME_QuantizeLinear_Output", ...);
 /// layers whose values have other names are found by operator, shape and numbers of the weights. `f32`: as
 /// prepared_f32() makes it. Throws Error(bad_input) if inputs or results of the two do not fit each other.

@@ -5,6 +5,7 @@
 #include "ops/eval.h"
 #include "quantise/constants.h"
 #include "quantise/counterparts.h"
+#include "quantise/layer_queries.h"
 #include "quantise/prepare.h"
 #include "quantise/prepared_f32.h"
 #include "rules/weights.h"

@@ -7,6 +7,7 @@
 #include "api/inside.h"
 #include "base/error.h"
 #include "ops/elementwise.h"
+#include "quantise/layer_queries.h"
 #include "quantise/leave_out.h"
 #include "quantise/prepared_f32.h"
 #include "rules/weights.h"

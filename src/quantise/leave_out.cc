@@ -6,6 +6,7 @@
 
 #include "base/progress.h"
 #include "ops/activation.h"
+#include "quantise/layer_queries.h"
 
 namespace lamina {
 namespace {

@@ -31,7 +31,7 @@ class NoisyOutputs {
   };
   /// The noise of all outputs in floats together.
   Noise noise(const Switched& on);
-  /// All switches on, or all of them off.
+  /// A setting with all switches on, or all of them off.
   Switched all(bool on) const { return Switched(models.switched.switches.size(), on); }
 
   const NoisyModels models;

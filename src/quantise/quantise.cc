@@ -82,17 +82,17 @@ void measure_layers(const Model& model, const Graph& graph, const Graph& result,
     }
     const auto v = graph.node(layer.node).outputs[0];
     const auto same = result.find_value(graph.value(v).name);
-    LayerOutcome outcome{.layer = layer};
+    LayerReport report{.layer = layer};
     if (const auto q = scheme.weights.find(layer.node); q != scheme.weights.end()) {
-      outcome.weights_sqnr = weights_sqnr(*graph.constant(graph.node(layer.node).inputs[1]), q->second);
-      outcome.input = scheme.of(graph.node(layer.node).inputs[0]);
+      report.weights_sqnr = weights_sqnr(*graph.constant(graph.node(layer.node).inputs[1]), q->second);
+      report.input = scheme.of(graph.node(layer.node).inputs[0]);
     }
     if (same.valid() && result.value(same).kind == ValueKind::output_of_node) {
       exact.values.push_back(v);
       other.values.push_back(same);
       places.push_back(out.layers.size());
     }
-    out.layers.push_back(std::move(outcome));
+    out.layers.push_back(std::move(report));
   }
   drifts.resize(places.size());
   observe_both(exact, other, r.held_out, r.running, "measuring layers",

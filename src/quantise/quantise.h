@@ -6,7 +6,7 @@
 
 namespace lamina {
 
-struct LayerOutcome {
+struct LayerReport {
   Layer layer;
   double sqnr = 0;          ///< of its result in the quantised model, in decibel
   double weights_sqnr = 0;  ///< of its weights
@@ -21,7 +21,7 @@ struct OutputDrift {
 struct QuantisedModel {
   std::string onnx;  ///< the file's bytes, of an ONNX model
   Graph graph;       ///< with FakeQuantize, for other files
-  std::vector<LayerOutcome> layers;
+  std::vector<LayerReport> layers;
   std::vector<OutputDrift> outputs;
   Calibration calibration = Calibration::min_max;
   std::size_t equalised = 0;                    ///< pairs of layers

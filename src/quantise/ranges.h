@@ -35,7 +35,7 @@ struct RangeOptions {
 
 /// 256 levels over a range that has 0 in it, which is one of them.
 Quantiser quantiser_of(double low, double high, bool symmetric);
-/// By the method that the options say.
+/// The quantiser that the options' method gives for these numbers.
 Quantiser chosen_quantiser(const Histogram& histogram, const RangeOptions& options);
 
 /// How much of the distribution is lost, in nats (Kullback and Leibler); numbers outside count as the ends.

@@ -7,6 +7,7 @@
 #include "graph/subgraph.h"
 #include "ops/elementwise.h"
 #include "ops/eval.h"
+#include "quantise/layer_queries.h"
 
 namespace lamina {
 namespace {

@@ -22,7 +22,7 @@ bool works_on_elements(const Graph&, const Node& n) {
   return n.op.has(Trait::elementwise) && n.bodies.empty() && n.outputs.size() == 1 && !n.op.is<Dequantize>();
 }
 
-/// From channels first to last, or back.
+/// Whether the order moves channels from the second axis to the last one, or back.
 bool moves_channels(const Ints& order) {
   if (order.size() < 3) return false;
   const auto last = to_channels_last(order.size());

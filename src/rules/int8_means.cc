@@ -34,7 +34,7 @@ bool is_spatial(const Graph& g, const Node& n) {
          std::all_of(reduced.begin() + 2, reduced.end(), [](bool b) { return b; });
 }
 
-/// All sizes behind batch and channels.
+/// Whether all sizes behind batch and channels are known.
 bool picture_is_known(const Shape& shape) { return int8::known_from(2, shape); }
 
 Found<Levels> source(const Match& m) {

@@ -19,7 +19,7 @@ struct LinearStep {
   Shape constant_shape(const Graph& graph) const;
   std::string constant_label(const Match& m) const { return m.label(constant.valid() ? constant : x); }
 };
-/// For the roots of rules.
+/// Matches a linear step: the root of rules that start from one.
 Pattern linear_steps();
 /// Longer runs are fused bit by bit.
 constexpr std::size_t kMostSteps = 256;

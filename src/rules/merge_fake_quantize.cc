@@ -73,7 +73,7 @@ bool power_of_two(double v) {
   return v > 0 && std::isfinite(v) && std::frexp(v, &exponent) == 0.5;
 }
 
-/// In the range of normal numbers, or 0.
+/// Whether the number is 0 or normal in f32, with room for products by small powers of two.
 bool is_normal(double v) { return v == 0 || (std::fabs(v) >= FLT_MIN && std::fabs(v) <= FLT_MAX / 4); }
 
 /// x * 2^k in front of it: both input ranges are divided, which is exact.

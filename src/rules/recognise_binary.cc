@@ -65,7 +65,7 @@ Tensor signs_of(const Tensor& weights) {
   return from_ints(ElementType::u1, weights.shape(), bits);
 }
 
-/// In f32, half of it too.
+/// Whether the number is exact in f32, and half of it too.
 bool exact(double v) { return static_cast<float>(v) == v && std::isnormal(static_cast<float>(v) / 2); }
 
 bool all_one(const std::vector<double>& values) {

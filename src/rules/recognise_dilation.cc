@@ -31,7 +31,7 @@ std::optional<Edges> edges_of(const Graph& g, const Node& n) {
   return Edges{*block, *begin, *end};
 }
 
-/// In the order of N, C, spatial...
+/// The edges with their axes in this order.
 Edges in_order(const Edges& e, const Ints& order) {
   Edges out;
   for (auto axis : order) {

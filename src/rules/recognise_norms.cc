@@ -96,7 +96,7 @@ Verdict spans_normalised(const Match& m, const Pattern& operand, const Shape& x,
   return Verdict::yes();
 }
 
-/// Without leading dimensions of 1.
+/// The constant without its leading dimensions of 1, so that it has that rank.
 ValueId cut_to_rank(Rewrite& r, const Pattern& constant, std::size_t rank) {
   const auto& t = r.match().tensor(constant);
   if (t.rank() == rank) return r.match().value(constant);

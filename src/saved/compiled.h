@@ -63,7 +63,7 @@ class SavedCompiled final : public KeptPlans, public KeptPackings {
   const Options& options() const { return options_; }
   const RewritingFacts& facts() const { return facts_; }
   const std::vector<StepTimeAlone>& times() const { return times_; }
-  /// Without the data of large constants.
+  /// The program; its large constants have no data.
   Stateless program() const;
   struct PlanKey {
     std::string key;

@@ -53,7 +53,7 @@ std::int64_t age_seconds(const fs::directory_entry& file) {
                      .count();
 }
 
-/// In the order of their last use.
+/// A file of the folder, with the time of its last use.
 struct Found {
   CacheEntry entry;
   fs::file_time_type time;

@@ -1,6 +1,7 @@
 #pragma once
 /// What the two forms of `lamina benchmark` share.
 #include <cstdint>
+#include <functional>
 #include <memory>
 
 #include "api/inside.h"
@@ -40,6 +41,12 @@ struct BenchmarkOptions {
     return !pcsort.empty() || (!report_type.empty() && report_type != "no_counters") || (app && pc);
   }
 };
+
+/// Whether the command line has the option of that name.
+using Given = std::function<bool(const std::string&)>;
+/// The settings: those of --load-config, then those of the command line. Completes `o` by defaults that
+/// depend on them, benchmark_app's among others.
+Options settings_of(BenchmarkOptions& o, const Given& given, const Steps& steps);
 
 /// Where the milliseconds of loading and of the first inference went; they add up to both.
 struct LoadPhases {

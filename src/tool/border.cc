@@ -22,7 +22,7 @@ ElementType type_of(const std::string& option, const std::string& text) {
 class Asked {
  public:
   Asked(const Model& model, const BenchmarkOptions& o)
-      : o_(o), model_(model), layouts_(o.inputs.picture.layout, model.inputs()) {}
+      : o_(o), model_(model), layouts_(o.inputs.image.layout, model.inputs()) {}
 
   BorderRequest made() && {
     for (const auto& text : o_.types) take_type(text);
@@ -66,7 +66,7 @@ class Asked {
     }
   }
 
-  /// Lists without a name are those of all inputs that look like pictures.
+  /// Lists without a name are those of all inputs that look like images.
   void add_values(const std::string& option, const std::vector<std::string>& texts,
                   std::vector<NamedNumbers>& out) const {
     std::map<std::string, std::vector<double>> by_name;
@@ -81,7 +81,7 @@ class Asked {
         }
         bool any = false;
         for (const auto& port : model_.inputs()) {
-          if (!is_picture(port, numbers.size())) continue;
+          if (!is_image_input(port, numbers.size())) continue;
           by_name[port.name] = numbers;
           any = true;
         }
@@ -91,7 +91,7 @@ class Asked {
     for (auto& [name, numbers] : by_name) out.push_back({name, std::move(numbers)});
   }
 
-  bool is_picture(const Port& port, std::size_t channels) const {
+  bool is_image_input(const Port& port, std::size_t channels) const {
     const auto letters = layouts_.of(port.name);
     if (!port.ranked || (port.shape.size() != 4 && letters.find('C') == std::string::npos)) return false;
     std::vector<Dim> dims;

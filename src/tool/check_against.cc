@@ -34,7 +34,7 @@ Samples samples_of(const Model& model, const Common& c, const InputOptions& inpu
   if (!o.data.empty()) {
     if (!inputs.input.empty() || !inputs.inputs.empty())
       throw UsageError("--data excludes --input and --inputs");
-    auto files = find_samples({o.data, inputs.picture, o.samples, 0}, model.inputs(), c);
+    auto files = find_samples({o.data, inputs.image, o.samples, 0}, model.inputs(), c);
     subject.notes = std::move(files.notes);
     return std::move(files.calibration);
   }

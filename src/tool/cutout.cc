@@ -18,7 +18,7 @@ class CutMaker {
  public:
   CutMaker(const Graph& g, const Cut& cut) : g_(g), cut_(cut) {}
 
-  Picture make(std::map<NodeId, std::size_t>* index) {
+  Drawing make(std::map<NodeId, std::size_t>* index) {
     for (const auto id : cut_.nodes) {
       if (g_.node(id).erased() || at_.contains(id)) continue;
       if (at_.size() == kMostNodes) {
@@ -38,7 +38,7 @@ class CutMaker {
 
  private:
   std::size_t add(const Graph& g, NodeId id) {
-    p_.nodes.push_back(picture_of(g, id));
+    p_.nodes.push_back(drawing_of(g, id));
     auto& n = p_.nodes.back();
     n.name = clipped(n.name, kName);
     n.tooltip = clipped_lines(n.tooltip, kTooltip);
@@ -52,16 +52,16 @@ class CutMaker {
     text.resize(end == std::string::npos ? most : end);
     return text + "\n\xE2\x80\xA6";
   }
-  static PictureNode remark(std::string words) {
-    PictureNode n;
-    n.form = PictureNode::Form::small;
+  static DrawingNode remark(std::string words) {
+    DrawingNode n;
+    n.form = DrawingNode::Form::small;
     n.title = n.tooltip = std::move(words);
     n.faded = true;
     return n;
   }
-  PictureNode pill(const std::string& name, const TensorType& type, const char* what) const {
-    PictureNode n;
-    n.form = PictureNode::Form::pill;
+  DrawingNode pill(const std::string& name, const TensorType& type, const char* what) const {
+    DrawingNode n;
+    n.form = DrawingNode::Form::pill;
     n.hue = kPort;
     n.title = name;
     n.tooltip = fmt::format("{} \"{}\" {}", what, name, to_string(type));
@@ -98,7 +98,7 @@ class CutMaker {
     if (pills_.size() >= kMostNeighbours) return std::nullopt;
     pills_[v] = p_.nodes.size();
     auto n = pill(g_.value(v).name, g_.type(v), g_.constant(v) ? "constant" : "input");
-    if (g_.constant(v)) n.form = PictureNode::Form::small, n.title = "constant " + n.title;
+    if (g_.constant(v)) n.form = DrawingNode::Form::small, n.title = "constant " + n.title;
     p_.nodes.push_back(std::move(n));
     return std::pair(p_.nodes.size() - 1, std::size_t{0});
   }
@@ -150,7 +150,7 @@ class CutMaker {
 
   const Graph& g_;
   const Cut& cut_;
-  Picture p_;
+  Drawing p_;
   std::map<NodeId, std::size_t> at_, core_;
   std::map<ValueId, std::size_t> pills_;
   std::size_t left_out_ = 0;
@@ -158,7 +158,7 @@ class CutMaker {
 
 }  // namespace
 
-Picture picture_of(const Graph& graph, const Cut& cut, std::map<NodeId, std::size_t>* index) {
+Drawing drawing_of(const Graph& graph, const Cut& cut, std::map<NodeId, std::size_t>* index) {
   return CutMaker(graph, cut).make(index);
 }
 

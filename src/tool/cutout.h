@@ -1,11 +1,11 @@
 #pragma once
-/// A few nodes of a graph with what is next to them, as a picture.
+/// A few nodes of a graph with what is next to them, as a drawing.
 #include <map>
 #include <set>
 #include <string>
 #include <vector>
 
-#include "tool/picture.h"
+#include "tool/drawing.h"
 
 namespace lamina::tool {
 
@@ -19,7 +19,7 @@ struct Cut {
   std::set<NodeId> hidden;  ///< nodes that are no neighbours
 };
 
-/// `index`: which node of the picture each of `cut.nodes` is. Neighbours are faded; bodies are not drawn.
-Picture picture_of(const Graph& graph, const Cut& cut, std::map<NodeId, std::size_t>* index = nullptr);
+/// `index`: which node of the drawing each of `cut.nodes` is. Neighbours are faded; bodies are not drawn.
+Drawing drawing_of(const Graph& graph, const Cut& cut, std::map<NodeId, std::size_t>* index = nullptr);
 
 }  // namespace lamina::tool

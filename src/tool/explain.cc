@@ -1,6 +1,5 @@
 /// lamina explain: what became of each layer of the file, and why.
 #include <algorithm>
-#include <cctype>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -8,9 +7,9 @@
 
 #include "base/arena.h"
 #include "base/error.h"
-#include "base/nearest.h"
 #include "kernels/onednn_isa.h"
 #include "tool/explain_layer.h"
+#include "tool/explain_names.h"
 #include "tool/findings.h"
 #include "tool/machine_file.h"
 #include "tool/model_report.h"
@@ -45,13 +44,13 @@ Findings find(const ExplainOptions& o, Session& s) {
     f.profile = profile_runs(s.request, o.seconds);
     f.plans = f.profile.plans();
   }
-  f.fates = fates_of(s.impl(), f.plans);
+  f.outcomes = layer_outcomes(s.impl(), f.plans);
   return f;
 }
 
-void print_row(const Common& c, const Findings& all, const Fate& f) {
+void print_row(const Common& c, const Findings& all, const LayerOutcome& f) {
   const auto head = padded(printable(f.name), 36) + " " + padded(f.type, 20);
-  if (f.kind != Fate::Kind::runs) {
+  if (f.kind != LayerOutcome::Kind::runs) {
     c.say("{} {:>17}{}", head, "", in_short(all, f));
     return;
   }
@@ -69,12 +68,12 @@ void print_row(const Common& c, const Findings& all, const Fate& f) {
 /// Where the layers went and how the time divides: rows of layers, other steps, and the rest make up the
 /// whole.
 void print_totals(const Common& c, const Findings& all) {
-  std::map<Fate::Kind, std::size_t> count;
-  for (const auto& f : all.fates) ++count[f.kind];
+  std::map<LayerOutcome::Kind, std::size_t> count;
+  for (const auto& f : all.outcomes) ++count[f.kind];
   std::string text;
   for (const auto& [kind, n] : count)
     text += fmt::format("{}{} {}", text.empty() ? "" : ", ", n, name_of(kind));
-  c.say("{} layers: {}", all.fates.size(), text);
+  c.say("{} layers: {}", all.outcomes.size(), text);
   double kernels = 0, moves = 0;
   std::size_t steps = 0, moving = 0;
   for (const auto& plan : all.plans)
@@ -90,43 +89,6 @@ void print_totals(const Common& c, const Findings& all) {
         all.profile.whole(), steps, kernels, moving, moves, all.profile.whole() - kernels - moves);
 }
 
-[[noreturn]] void no_such_layer(const std::vector<std::string>& names, const char* option,
-                                const std::string& name) {
-  fail(ErrorCode::bad_input, "{}: there is no layer \"{}\"{}", option, name, did_you_mean(name, names));
-}
-
-/// Names of layers and values, those in bodies of control flow included.
-void add_names(std::vector<std::string>& layers, std::vector<std::string>& values, const Graph& g) {
-  for (const auto& source : g.sources) layers.push_back(source.name);
-  for (const auto id : g.order()) {
-    for (const auto v : g.node(id).outputs) values.push_back(g.value(v).name);
-    for (const auto& body : g.node(id).bodies) add_names(layers, values, body);
-  }
-}
-
-/// The name holds the other one, with no letter or digit next to it: "conv.bias" and "fused conv" hold
-/// "conv".
-bool has_word(const std::string& name, const std::string& known) {
-  const auto joins = [&](std::size_t at) {
-    return at < name.size() && std::isalnum(static_cast<unsigned char>(name[at]));
-  };
-  for (auto at = name.find(known); !known.empty() && at != std::string::npos; at = name.find(known, at + 1))
-    if ((at == 0 || !joins(at - 1)) && !joins(at + known.size())) return true;
-  return false;
-}
-
-/// Refuses what no node of a plan can be called, before anything is planned: nodes of plans are called after
-/// layers or values of the file.
-void require_possible(const Graph& g, const char* option, const std::string& name) {
-  std::vector<std::string> layers, values;
-  add_names(layers, values, g);
-  for (std::uint32_t v = 0; v < g.value_slots(); ++v) values.push_back(g.value({v}).name);
-  const auto part = [&](const std::string& known) { return has_word(name, known); };
-  if (std::any_of(layers.begin(), layers.end(), part) || std::any_of(values.begin(), values.end(), part))
-    return;
-  no_such_layer(layers, option, name);
-}
-
 /// Wrong names of --node and --why.
 void check_names(const ExplainOptions& o, const Model& model) {
   const auto& loaded = Inside::of(model);
@@ -135,28 +97,13 @@ void check_names(const ExplainOptions& o, const Model& model) {
   if (!o.why.empty()) require_possible(loaded.described().graph, "--why", o.why[1]);
 }
 
-/// Layers of that name; else those in the node of the plan that has it.
-std::vector<const Fate*> named(const Findings& all, const char* option, const std::string& name) {
-  std::vector<const Fate*> out;
-  for (const auto& f : all.fates)
-    if (f.name == name) out.push_back(&f);
-  if (!out.empty()) return out;
-  for (const auto& f : all.fates)
-    for (const auto& n : f.nodes)
-      if (n.representative && n.plan->graph.label(n.node) == name) out.push_back(&f);
-  if (!out.empty()) return out;
-  std::vector<std::string> names;
-  for (const auto& f : all.fates) names.push_back(f.name);
-  no_such_layer(names, option, name);
-}
-
 int why(const ExplainOptions& o, const Session& s, const Findings& all) {
   const auto& rule = rule_named(o.why[0], s.impl().model().rules());
   nlohmann::json j{{"model", o.common.model},
                    {"rule", rule.name},
                    {"node", o.why[1]},
                    {"history", nlohmann::json::array()}};
-  const auto layers = named(all, "--why", o.why[1]);
+  const auto layers = layers_named(all, "--why", o.why[1]);
   std::set<std::pair<std::string, std::size_t>> said;  // of several layers of that name
   for (const auto* f : layers)
     for (const auto& e : entries_of(rule, s.impl(), all.plans, *f)) {
@@ -166,7 +113,7 @@ int why(const ExplainOptions& o, const Session& s, const Findings& all) {
     }
   j["plan"] = nlohmann::json::array();
   for (const auto* f : layers)
-    for (const auto& text : plan_sentences(all.plans, all.fates, *f)) {
+    for (const auto& text : plan_sentences(all.plans, all.outcomes, *f)) {
       o.common.say("plan: {}", printable(text));
       j["plan"].push_back(text);
     }
@@ -181,7 +128,7 @@ int why(const ExplainOptions& o, const Session& s, const Findings& all) {
 
 void print_summary(const Common& c, const Session& s, const Findings& all) {
   print_totals(c, all);
-  const auto fused = fused_layers(all.fates);
+  const auto fused = fused_layers(all.outcomes);
   c.say("{} {:>7} {:>7} {:>14}", padded("rule", 32), "fired", "refused", "layers fused");
   for (const auto& [rule, count] : rule_counts(s.impl(), all.plans)) {
     const auto it = fused.find(rule);
@@ -189,7 +136,7 @@ void print_summary(const Common& c, const Session& s, const Findings& all) {
       c.say("{} {:>7} {:>7} {:>14}", padded(rule, 32), count.hits, count.refusals,
             it == fused.end() ? "" : std::to_string(it->second));
   }
-  const auto alone = lone_steps(all.plans, all.fates);
+  const auto alone = lone_steps(all.plans, all.outcomes);
   c.say("{} element-wise step{} on {} own", alone.size(), alone.size() == 1 ? " runs" : "s run",
         alone.size() == 1 ? "its" : "their");
   for (const auto& lone : alone) {
@@ -265,8 +212,8 @@ void print_table(const Common& c, const Session& s, const Findings& all) {
   c.say("{} {} {} {} {} {}", padded("layer", 36), padded("type", 20),
         all.timed() ? fmt::format("{:>9} {:>6}", "us", "share") : fmt::format("{:>9} {:>6}", "estim. us", ""),
         padded("kernel, or why none runs", 34), padded("layout", 24), "precision");
-  for (const auto& f : all.fates)
-    if (f.kind != Fate::Kind::constant) print_row(c, all, f);
+  for (const auto& f : all.outcomes)
+    if (f.kind != LayerOutcome::Kind::constant) print_row(c, all, f);
   print_totals(c, all);
   for (const auto& [rule, count] : rule_counts(s.impl(), all.plans))
     if (count.hits) c.say("{:<36} {} time{}", rule, count.hits, count.hits == 1 ? "" : "s");
@@ -337,7 +284,7 @@ int run(ExplainOptions o) {
   if (machine) print_machine(o.common, *machine, s.impl().threads());
   if (!o.why.empty()) return why(o, s, all);
   for (const auto& note : s.impl().precision_notes()) o.common.say("precision: {}", note);
-  std::vector<const Fate*> shown;
+  std::vector<const LayerOutcome*> shown;
   const bool whole = o.node.empty() && !o.plan;
   const auto verdict = whole ? verdict_of(all, s, o.common.model, asked_again(o), !machine) : ModelVerdict();
   if (o.node.empty()) {
@@ -348,9 +295,9 @@ int run(ExplainOptions o) {
     else
       print_table(o.common, s, all);
     if (whole) print_verdict(o.common, verdict);
-    for (const auto& f : all.fates) shown.push_back(&f);
+    for (const auto& f : all.outcomes) shown.push_back(&f);
   } else {
-    shown = named(all, "--node", o.node);
+    shown = layers_named(all, "--node", o.node);
     for (const auto* f : shown) print_detail(o.common, s, all, *f);
   }
   if (o.common.json.empty()) return 0;

@@ -42,7 +42,7 @@ void print_choice(const Common& c, const Choice& choice) {
   for (const auto& r : choice.refusals) c.say("    refused     {}: {}", r.kernel, r.reason);
 }
 
-void print_node(const Common& c, const Findings& all, const FateNode& n) {
+void print_node(const Common& c, const Findings& all, const OutcomeNode& n) {
   const auto& node = n.plan->graph.node(n.node);
   c.say("  node \"{}\": {}", printable(n.plan->graph.label(n.node)), clipped(operators_of(node), 300));
   if (!n.step) {
@@ -68,7 +68,7 @@ void print_node(const Common& c, const Findings& all, const FateNode& n) {
 
 }  // namespace
 
-void print_detail(const Common& c, const Session& s, const Findings& all, const Fate& f) {
+void print_detail(const Common& c, const Session& s, const Findings& all, const LayerOutcome& f) {
   c.say("{}  {}", printable(f.name), f.type);
   c.say("  {}", in_short(all, f));
   if (const auto others = companions(all, f); !others.empty())

@@ -7,6 +7,7 @@ namespace lamina::tool {
 
 /// Prints what became of the layer, its nodes with their kernels and what these were chosen from, and what
 /// rules did.
-void print_detail(const Common& common, const Session& session, const Findings& all, const Fate& fate);
+void print_detail(const Common& common, const Session& session, const Findings& all,
+                  const LayerOutcome& outcome);
 
 }  // namespace lamina::tool

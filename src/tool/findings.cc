@@ -14,7 +14,7 @@
 namespace lamina::tool {
 
 /// The other layers in a layer's nodes; of very many the first ones, and the number of the others.
-std::vector<std::string> companions(const Findings& all, const Fate& f) {
+std::vector<std::string> companions(const Findings& all, const LayerOutcome& f) {
   constexpr std::size_t kMost = 100;
   std::vector<std::string> out;
   std::set<std::string_view> seen;
@@ -32,27 +32,27 @@ std::vector<std::string> companions(const Findings& all, const Fate& f) {
   return out;
 }
 
-/// The fate in a few words.
-std::string in_short(const Findings& all, const Fate& f) {
+/// The outcome in a few words.
+std::string in_short(const Findings& all, const LayerOutcome& f) {
   switch (f.kind) {
-    case Fate::Kind::runs:
+    case LayerOutcome::Kind::runs:
       return f.nodes[0].step->label;
-    case Fate::Kind::fused:
+    case LayerOutcome::Kind::fused:
       return fmt::format("in {}{}", all.name(f.nodes[0].by),
                          f.rule.empty() ? "" : fmt::format(" ({})", f.rule));
-    case Fate::Kind::free:
+    case LayerOutcome::Kind::free:
       return std::string(why_nothing_runs(f.nodes[0].plan->graph.node(f.nodes[0].node)));
-    case Fate::Kind::body:
+    case LayerOutcome::Kind::body:
       return fmt::format("in a body of \"{}\"", f.inside);
-    case Fate::Kind::untaken:
+    case LayerOutcome::Kind::untaken:
       return fmt::format("in the branch of \"{}\" that is not taken", f.inside);
-    case Fate::Kind::waiting:
+    case LayerOutcome::Kind::waiting:
       return "not planned: after a shape that is known at run time only";
-    case Fate::Kind::variable:
+    case LayerOutcome::Kind::variable:
       return "a variable, which the request keeps";
-    case Fate::Kind::constant:
+    case LayerOutcome::Kind::constant:
       return "a constant, no operator";
-    case Fate::Kind::removed:
+    case LayerOutcome::Kind::removed:
       break;
   }
   if (f.rule.empty())
@@ -86,7 +86,7 @@ namespace {
 /// JSON of nodes that compute several layers, made once for all of them.
 using KnownNodes = std::map<std::pair<const Plan*, std::uint32_t>, nlohmann::json>;
 
-nlohmann::json json_of(const Findings& all, const FateNode& n) {
+nlohmann::json json_of(const Findings& all, const OutcomeNode& n) {
   auto operators = operators_of(n.plan->graph.node(n.node));
   if (operators.size() > 2000) operators = clipped(operators, 2000);
   nlohmann::json j{{"node", n.plan->graph.label(n.node)}, {"operators", operators}};
@@ -111,7 +111,7 @@ nlohmann::json json_of(const Findings& all, const FateNode& n) {
   return j;
 }
 
-nlohmann::json json_of(const Findings& all, const Fate& f, KnownNodes& known) {
+nlohmann::json json_of(const Findings& all, const LayerOutcome& f, KnownNodes& known) {
   nlohmann::json j{{"name", f.name},
                    {"type", f.type},
                    {"fate", name_of(f.kind)},
@@ -119,9 +119,10 @@ nlohmann::json json_of(const Findings& all, const Fate& f, KnownNodes& known) {
                    {"with", companions(all, f)},
                    {"nodes", nlohmann::json::array()},
                    {"history", nlohmann::json::array()}};
-  if (f.kind == Fate::Kind::fused) j["into"] = all.name(f.nodes[0].by);
+  if (f.kind == LayerOutcome::Kind::fused) j["into"] = all.name(f.nodes[0].by);
   if (!f.rule.empty()) j["rule"] = f.rule;
-  if (all.timed() && f.kind == Fate::Kind::runs) j["us"] = all.time(f), j["share"] = all.share(all.time(f));
+  if (all.timed() && f.kind == LayerOutcome::Kind::runs)
+    j["us"] = all.time(f), j["share"] = all.share(all.time(f));
   for (const auto& n : f.nodes) {
     auto [it, fresh] = known.try_emplace({n.plan, n.node.index});
     if (fresh) it->second = json_of(all, n);
@@ -153,13 +154,13 @@ nlohmann::json to_json(const Common& common, const Session& s, const Findings& a
   for (const auto& [rule, count] : rule_counts(s.impl(), all.plans))
     j["rules"][rule] = {{"hits", count.hits}, {"refusals", count.refusals}};
   for (const auto& [rule, why] : stopped_rules(s.impl(), all.plans)) j["rules"][rule]["left_out"] = why;
-  j["fused"] = fused_layers(all.fates);
+  j["fused"] = fused_layers(all.outcomes);
   j["alone"] = nlohmann::json::array();
-  for (const auto& lone : lone_steps(all.plans, all.fates)) j["alone"].push_back(json_of(all, lone));
+  for (const auto& lone : lone_steps(all.plans, all.outcomes)) j["alone"].push_back(json_of(all, lone));
   return j;
 }
 
-nlohmann::json to_json(const Findings& all, const std::vector<const Fate*>& layers) {
+nlohmann::json to_json(const Findings& all, const std::vector<const LayerOutcome*>& layers) {
   auto j = nlohmann::json::array();
   KnownNodes known;
   for (const auto* f : layers) j.push_back(json_of(all, *f, known));

@@ -1,4 +1,4 @@
-/// lamina graph: pictures of a model.
+/// lamina graph: drawings of a model.
 #include <algorithm>
 #include <filesystem>
 
@@ -7,8 +7,8 @@
 #include "base/atomic_file.h"
 #include "base/cpu.h"
 #include "base/words.h"
+#include "tool/drawing_plan.h"
 #include "tool/graph_draw.h"
-#include "tool/picture_plan.h"
 #include "tool/rewrite_report.h"
 #include "tool/session.h"
 #include "tool/verb_list.h"
@@ -41,21 +41,21 @@ std::string with_count(std::size_t n, const char* what) {
   return fmt::format("{} {}{}", n, what, n == 1 ? "" : "s");
 }
 
-void describe(Picture& p, const GraphOptions& o, const LoadedModel& model, const std::string& what) {
+void describe(Drawing& p, const GraphOptions& o, const LoadedModel& model, const std::string& what) {
   p.title = fmt::format("{}: {}", file_name(o.common.model), what);
   p.notes.push_back(format_text(model.loaded()));
   for (const auto& u : model.unsupported()) p.notes.push_back("unsupported: " + u);
 }
 
-std::vector<Picture> original(const GraphOptions& o, const LoadedModel& model) {
+std::vector<Drawing> original(const GraphOptions& o, const LoadedModel& model) {
   const auto graph = with_shapes(model.loaded().graph, o.common);
-  std::vector<Picture> out{picture_of_file(graph, graph.sources)};
+  std::vector<Drawing> out{drawing_of_file(graph, graph.sources)};
   const auto layers = out[0].nodes.size() - graph.inputs().size() - graph.results().size();
   describe(out[0], o, model, fmt::format("original, {}", with_count(layers, "node")));
   return out;
 }
 
-std::vector<Picture> optimized(const GraphOptions& o, const LoadedModel& model) {
+std::vector<Drawing> optimized(const GraphOptions& o, const LoadedModel& model) {
   Settings settings{.options = o.common.options()};
   decide_precision(settings, host());
   settings.placement.threads = threads_to_compile(settings.options);
@@ -66,9 +66,9 @@ std::vector<Picture> optimized(const GraphOptions& o, const LoadedModel& model) 
   tell(rewritten.facts, log);
   const auto& optimized = rewritten.model.graph;
   std::map<NodeId, std::size_t> before, after;
-  std::vector<Picture> out;
-  if (o.compare) out.push_back(picture_of_file(original, original.sources, &before));
-  out.push_back(picture_of(optimized, &after));
+  std::vector<Drawing> out;
+  if (o.compare) out.push_back(drawing_of_file(original, original.sources, &before));
+  out.push_back(drawing_of(optimized, &after));
   const auto was = original.node_count(), is = optimized.node_count();
   if (!o.compare) {
     describe(out[0], o, model, fmt::format("optimized, {} of {} left", is, with_count(was, "node")));
@@ -82,21 +82,21 @@ std::vector<Picture> optimized(const GraphOptions& o, const LoadedModel& model) 
   return out;
 }
 
-std::vector<Picture> still(const GraphOptions& o) {
+std::vector<Drawing> still(const GraphOptions& o) {
   const Model model = open_model(o.common);
   const auto& loaded = Inside::of(model);
   Progress progress("drawing " + o.common.model, o.common);
   return o.compare || o.stage == "optimized" ? optimized(o, loaded) : original(o, loaded);
 }
 
-std::vector<Picture> runtime(const GraphOptions& o) {
+std::vector<Drawing> runtime(const GraphOptions& o) {
   auto options = o.common.options();
   options.profile = true;
   options.keep_weights = true;  // what rules did is not in the files of compiled models
   Session s(o.common, o.inputs, options);
   o.common.note(s.notes);
   const auto profile = profile_runs(s.request, o.seconds);
-  std::vector<Picture> out{picture_of(profile.plans(), &profile)};
+  std::vector<Drawing> out{drawing_of(profile.plans(), &profile)};
   std::size_t steps = 0;
   double arena = 0;
   for (const auto& plan : profile.plans()) {
@@ -113,15 +113,15 @@ std::vector<Picture> runtime(const GraphOptions& o) {
 }
 
 int run(const GraphOptions& o, Format format) {
-  std::vector<Picture> pictures;
+  std::vector<Drawing> drawings;
   if (o.stage == "runtime")
-    pictures = runtime(o);
+    drawings = runtime(o);
   else
-    pictures = still(o);
+    drawings = still(o);
   const DrawOptions options{o.columns, 1.4};
-  write_file(o.output, format == Format::svg   ? to_svg(pictures, options)
-                       : format == Format::dot ? to_dot(pictures)
-                                               : to_html(pictures, options));
+  write_file(o.output, format == Format::svg   ? to_svg(drawings, options)
+                       : format == Format::dot ? to_dot(drawings)
+                                               : to_html(drawings, options));
   return 0;
 }
 

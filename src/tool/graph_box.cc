@@ -13,7 +13,7 @@ constexpr double kTitle = 12, kText = 10.5, kPortText = 9.5;
 constexpr double kHeader = 20, kLine = 13.5, kPad = 8, kStrip = 15, kInnerTitle = 16;
 constexpr double kLeast = 104, kMost = 220;
 
-using Form = PictureNode::Form;
+using Form = DrawingNode::Form;
 
 }  // namespace
 
@@ -34,7 +34,7 @@ std::string heat_colour(double heat) {
   return fmt::format("#{:02x}{:02x}{:02x}", mix(255), mix(150), mix(80));
 }
 
-Box::Box(const PictureNode& node, const std::vector<bool>& read, std::vector<Scene> inner)
+Box::Box(const DrawingNode& node, const std::vector<bool>& read, std::vector<Scene> inner)
     : node_(node), inner_(std::move(inner)) {
   measure_texts();
   measure_inner();

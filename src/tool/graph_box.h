@@ -1,6 +1,6 @@
 #pragma once
-/// One node of a picture as a box: its texts, its size, its SVG.
-#include "tool/picture.h"
+/// One node of a drawing as a box: its texts, its size, its SVG.
+#include "tool/drawing.h"
 
 namespace lamina::tool {
 
@@ -13,7 +13,7 @@ struct Scene {
 class Box {
  public:
   /// `read`: which outputs have readers. `inner`: the node's bodies, drawn.
-  Box(const PictureNode& node, const std::vector<bool>& read, std::vector<Scene> inner);
+  Box(const DrawingNode& node, const std::vector<bool>& read, std::vector<Scene> inner);
 
   /// With the strip below for the types of the outputs.
   double width() const { return 2 * std::max(box_width_ / 2, strip_half_); }
@@ -31,7 +31,7 @@ class Box {
   std::string body(double x, double y) const;
   std::string port_labels(double middle, double y) const;
 
-  const PictureNode& node_;
+  const DrawingNode& node_;
   std::vector<Scene> inner_;
   std::string name_;
   std::vector<std::string> rows_, stages_;

@@ -1,11 +1,11 @@
-/// Pictures as DOT, for graphviz and its like.
+/// Drawings as DOT, for graphviz and its like.
 #include "tool/graph_draw.h"
 #include "tool/text.h"
 
 namespace lamina::tool {
 namespace {
 
-std::string words_of(const PictureNode& n) {
+std::string words_of(const DrawingNode& n) {
   std::string out = n.title + (n.corner.empty() ? "" : "  " + n.corner);
   const auto add = [&](const std::string& line) { out += "\n" + line; };
   if (!n.name.empty()) add(shortened(n.name, 48));
@@ -14,12 +14,12 @@ std::string words_of(const PictureNode& n) {
   return out;
 }
 
-void write(const Picture& p, const std::string& prefix, const std::string& indent, std::string& out) {
+void write(const Drawing& p, const std::string& prefix, const std::string& indent, std::string& out) {
   for (std::size_t i = 0; i < p.nodes.size(); ++i) {
     const auto& n = p.nodes[i];
     out += fmt::format("{}{}{} [label={} color=\"{}\"{} tooltip={}];\n", indent, prefix, i,
                        quote_dot(words_of(n)), colour_of(n.hue),
-                       n.form == PictureNode::Form::pill ? " style=\"rounded,filled,bold\"" : "",
+                       n.form == DrawingNode::Form::pill ? " style=\"rounded,filled,bold\"" : "",
                        quote_dot(n.tooltip));
     for (std::size_t b = 0; b < n.bodies.size(); ++b) {
       const auto inner = fmt::format("{}{}_{}_", prefix, i, b);
@@ -39,19 +39,19 @@ void write(const Picture& p, const std::string& prefix, const std::string& inden
 
 }  // namespace
 
-std::string to_dot(const std::vector<Picture>& pictures) {
-  std::string title = pictures[0].title;
-  for (const auto& note : pictures[0].notes) title += "\n" + note;
+std::string to_dot(const std::vector<Drawing>& drawings) {
+  std::string title = drawings[0].title;
+  for (const auto& note : drawings[0].notes) title += "\n" + note;
   std::string out = fmt::format(
       "digraph model {{\n  label={};\n  labelloc=t;\n  node [shape=box style=\"rounded\" fontname=Helvetica "
       "fontsize=10];\n  edge [fontname=Helvetica fontsize=9 color=\"#98a2ad\"];\n",
       quote_dot(title));
-  for (std::size_t i = 0; i < pictures.size(); ++i) {
+  for (std::size_t i = 0; i < drawings.size(); ++i) {
     const auto prefix = std::string(1, static_cast<char>('n' + i));
-    if (pictures.size() > 1)
-      out += fmt::format("  subgraph cluster_{} {{\n  label={};\n", prefix, quote_dot(pictures[i].heading));
-    write(pictures[i], prefix, "  ", out);
-    if (pictures.size() > 1) out += "  }\n";
+    if (drawings.size() > 1)
+      out += fmt::format("  subgraph cluster_{} {{\n  label={};\n", prefix, quote_dot(drawings[i].heading));
+    write(drawings[i], prefix, "  ", out);
+    if (drawings.size() > 1) out += "  }\n";
   }
   return out + "}\n";
 }

@@ -1,4 +1,4 @@
-/// Pictures as SVG.
+/// Drawings as SVG.
 #include "tool/graph_draw.h"
 
 #include <algorithm>
@@ -64,9 +64,9 @@ std::string path_data(const std::vector<Point>& points) {
   return out;
 }
 
-Scene draw(const Picture& p, const std::string& prefix, std::size_t columns, double ratio);
+Scene draw(const Drawing& p, const std::string& prefix, std::size_t columns, double ratio);
 
-std::vector<Box> boxes_of(const Picture& p, const std::string& prefix) {
+std::vector<Box> boxes_of(const Drawing& p, const std::string& prefix) {
   std::vector<std::vector<bool>> read(p.nodes.size());
   for (std::size_t n = 0; n < p.nodes.size(); ++n) read[n].resize(p.nodes[n].ports.size(), false);
   for (const auto& e : p.edges)
@@ -81,7 +81,7 @@ std::vector<Box> boxes_of(const Picture& p, const std::string& prefix) {
   return out;
 }
 
-Scene draw(const Picture& p, const std::string& prefix, std::size_t columns, double ratio) {
+Scene draw(const Drawing& p, const std::string& prefix, std::size_t columns, double ratio) {
   const auto boxes = boxes_of(p, prefix);
   std::vector<LayoutNode> sizes;
   std::vector<LayoutEdge> lines;
@@ -107,7 +107,7 @@ Scene draw(const Picture& p, const std::string& prefix, std::size_t columns, dou
   return s;
 }
 
-void collect_hues(const Picture& p, std::map<Hue, std::size_t>& count) {
+void collect_hues(const Drawing& p, std::map<Hue, std::size_t>& count) {
   for (const auto& n : p.nodes) {
     ++count[n.hue];
     for (const auto& b : n.bodies) collect_hues(b, count);
@@ -124,16 +124,16 @@ std::vector<std::string> split(const std::string& text, std::string_view separat
 }
 
 /// Title, notes and the meaning of colours, at most `width` wide.
-Scene heading(const std::vector<Picture>& pictures, double width) {
+Scene heading(const std::vector<Drawing>& drawings, double width) {
   Scene s{width, 24, {}};
-  s.svg = fmt::format("<text class=\"h\" x=\"0\" y=\"18\">{}</text>\n", escape_xml(pictures[0].title));
-  for (const auto& note : pictures[0].notes)
+  s.svg = fmt::format("<text class=\"h\" x=\"0\" y=\"18\">{}</text>\n", escape_xml(drawings[0].title));
+  for (const auto& note : drawings[0].notes)
     for (const auto& line : wrapped(split(note, "; "), "; ", width, 10.5, 6)) {
       s.height += 15;
       s.svg += fmt::format("<text x=\"0\" y=\"{}\">{}</text>\n", number(s.height - 3), escape_xml(line));
     }
   std::map<Hue, std::size_t> hues;
-  for (const auto& p : pictures) collect_hues(p, hues);
+  for (const auto& p : drawings) collect_hues(p, hues);
   double x = 0;
   s.height += 22;
   const auto item = [&](const std::string& mark, double mark_width, const std::string& words) {
@@ -146,7 +146,7 @@ Scene heading(const std::vector<Picture>& pictures, double width) {
   for (const auto& [hue, count] : hues)
     item(fmt::format(R"(<rect width="12" height="12" rx="3" fill="{}"/>)", colour_of(hue)), 12,
          fmt::format("{} ({})", name_of(hue), count));
-  for (const auto& p : pictures)
+  for (const auto& p : drawings)
     if (p.hottest > 0) {
       std::string bar;
       for (int i = 0; i < 10; ++i)
@@ -154,10 +154,10 @@ Scene heading(const std::vector<Picture>& pictures, double width) {
       item(bar + R"(<rect width="80" height="12" fill="none" stroke="#c9ced4"/>)", 80,
            fmt::format("share of the time: 0 to {:.1f} %", 100 * p.hottest));
     }
-  const auto light = [](const Picture& p) {
+  const auto light = [](const Drawing& p) {
     return std::any_of(p.edges.begin(), p.edges.end(), [](const auto& e) { return e.light; });
   };
-  if (std::any_of(pictures.begin(), pictures.end(), light))
+  if (std::any_of(drawings.begin(), drawings.end(), light))
     item(R"(<path class="e l" d="M0 6h24"/>)", 24, "small integers");
   s.height += 10;
   return s;
@@ -165,29 +165,29 @@ Scene heading(const std::vector<Picture>& pictures, double width) {
 
 }  // namespace
 
-Scene drawn(const Picture& picture, const std::string& prefix) { return draw(picture, prefix, 1, 1); }
+Scene drawn(const Drawing& drawing, const std::string& prefix) { return draw(drawing, prefix, 1, 1); }
 std::string_view drawing_style() { return kStyle; }
 std::string_view arrow_marker() { return kArrowMarker; }
 
-std::string to_svg(const std::vector<Picture>& pictures, const DrawOptions& options) {
+std::string to_svg(const std::vector<Drawing>& drawings, const DrawOptions& options) {
   std::vector<Scene> scenes;
   double width = 0, height = 0;
-  const auto count = static_cast<double>(pictures.size());
-  for (std::size_t i = 0; i < pictures.size(); ++i) {
-    scenes.push_back(draw(pictures[i], fmt::format("{}", static_cast<char>('n' + i)), options.columns,
+  const auto count = static_cast<double>(drawings.size());
+  for (std::size_t i = 0; i < drawings.size(); ++i) {
+    scenes.push_back(draw(drawings[i], fmt::format("{}", static_cast<char>('n' + i)), options.columns,
                           options.ratio / count));
     width += scenes.back().width + (i ? kBetween : 0);
     height = std::max(height, scenes.back().height);
   }
   const double page = std::max(width, 560.0);
-  const auto head = heading(pictures, page);
-  const double subtitles = pictures.size() > 1 ? 22 : 0;
+  const auto head = heading(drawings, page);
+  const double subtitles = drawings.size() > 1 ? 22 : 0;
   const auto w = number(page + 2 * kBorder), h = number(head.height + subtitles + height + 2 * kBorder);
   std::string out = fmt::format(
       "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{}\" "
       "height=\"{}\" "
       "viewBox=\"0 0 {} {}\">\n<title>{}</title>\n<style>{}</style>\n",
-      w, h, w, h, escape_xml(pictures[0].title), kStyle);
+      w, h, w, h, escape_xml(drawings[0].title), kStyle);
   out += fmt::format("<defs>{}</defs>\n", kArrowMarker);
   out += fmt::format("<rect width=\"{}\" height=\"{}\" fill=\"#ffffff\"/>\n", w, h);
   out += fmt::format("<g transform=\"translate({} {})\">\n{}</g>\n", kBorder, kBorder, head.svg);
@@ -196,7 +196,7 @@ std::string to_svg(const std::vector<Picture>& pictures, const DrawOptions& opti
     const double top = kBorder + head.height;
     if (subtitles > 0)
       out += fmt::format("<text class=\"h\" x=\"{}\" y=\"{}\">{}</text>\n", number(x + 8), number(top + 16),
-                         escape_xml(pictures[i].heading));
+                         escape_xml(drawings[i].heading));
     out += fmt::format("<g transform=\"translate({} {})\">\n{}</g>\n", number(x), number(top + subtitles),
                        scenes[i].svg);
     x += scenes[i].width + kBetween;

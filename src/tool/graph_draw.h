@@ -1,7 +1,7 @@
 #pragma once
-/// Pictures as files: SVG (no scripts, nothing from outside), DOT, and HTML with the SVG inside.
+/// Drawings as files: SVG (no scripts, nothing from outside), DOT, and HTML with the SVG inside.
+#include "tool/drawing.h"
 #include "tool/graph_box.h"
-#include "tool/picture.h"
 
 namespace lamina::tool {
 
@@ -10,15 +10,15 @@ struct DrawOptions {
   double ratio = 1.4;       ///< width : height of that page
 };
 
-/// One picture, or several side by side.
-std::string to_svg(const std::vector<Picture>& pictures, const DrawOptions& options = {});
-std::string to_dot(const std::vector<Picture>& pictures);
-/// A picture alone, for a page of many: its ids begin with `prefix`, its classes are those of
+/// One drawing, or several side by side.
+std::string to_svg(const std::vector<Drawing>& drawings, const DrawOptions& options = {});
+std::string to_dot(const std::vector<Drawing>& drawings);
+/// A drawing alone, for a page of many: its ids begin with `prefix`, its classes are those of
 /// drawing_style(), arrow_marker() must be in the page once.
-Scene drawn(const Picture& picture, const std::string& prefix);
+Scene drawn(const Drawing& drawing, const std::string& prefix);
 std::string_view drawing_style();
 std::string_view arrow_marker();
 /// The SVG with search, zoom, and a panel with all about the node under the pointer.
-std::string to_html(const std::vector<Picture>& pictures, const DrawOptions& options = {});
+std::string to_html(const std::vector<Drawing>& drawings, const DrawOptions& options = {});
 
 }  // namespace lamina::tool

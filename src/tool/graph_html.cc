@@ -1,4 +1,4 @@
-/// Pictures as one HTML file: the SVG, with zoom, search and a panel.
+/// Drawings as one HTML file: the SVG, with zoom, search and a panel.
 #include <algorithm>
 
 #include "tool/graph_draw.h"
@@ -95,7 +95,7 @@ function begin() {
   if (r.right > v.right - 20) x -= r.left + r.width / 2 - v.left - v.width / 2;
   show();
 }
-// A small picture of the whole, when only a part is in sight; the frame is what is.
+// A small drawing of the whole, when only a part is in sight; the frame is what is.
 const small = Math.min(220 / width, 180 / height), canvas = map.querySelector('canvas'), part = map.querySelector('div');
 function paint() {
   const w = Math.max(24, Math.round(width * small)), h = Math.max(24, Math.round(height * small)), ratio = window.devicePixelRatio || 1;
@@ -188,7 +188,7 @@ function look() {
     return words.every(w => all.includes(w));
   }) : [];
   const order = new Map(hits.map(g => [g, fitness(g, query)]));
-  hits.sort((a, b) => order.get(a) - order.get(b));  // keeps the order of the picture among equals
+  hits.sort((a, b) => order.get(a) - order.get(b));  // keeps the order of the drawing among equals
   for (const g of hits) g.classList.add('hit');
   at = -1;
   found.textContent = words.length ? String(hits.length) : '';
@@ -271,11 +271,11 @@ paint();
 namespace {
 
 /// The slowest nodes, each with a bar of its time beside that of the slowest one; empty without times.
-std::string top_ten(const std::vector<Picture>& pictures) {
+std::string top_ten(const std::vector<Drawing>& drawings) {
   constexpr std::size_t kTen = 10;
   std::string out;
-  for (std::size_t i = 0; i < pictures.size(); ++i) {
-    const auto& nodes = pictures[i].nodes;
+  for (std::size_t i = 0; i < drawings.size(); ++i) {
+    const auto& nodes = drawings[i].nodes;
     std::vector<std::size_t> timed;
     for (std::size_t n = 0; n < nodes.size(); ++n)
       if (nodes[n].heat > 0) timed.push_back(n);
@@ -295,8 +295,8 @@ std::string top_ten(const std::vector<Picture>& pictures) {
 
 }  // namespace
 
-std::string to_html(const std::vector<Picture>& pictures, const DrawOptions& options) {
-  auto svg = to_svg(pictures, options);
+std::string to_html(const std::vector<Drawing>& drawings, const DrawOptions& options) {
+  auto svg = to_svg(drawings, options);
   svg.erase(0, svg.find("<svg"));  // without the XML declaration
   return fmt::format(
       "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta "
@@ -308,7 +308,7 @@ std::string to_html(const std::vector<Picture>& pictures, const DrawOptions& opt
       "<button id=\"fit\">fit</button></div>\n<div id=\"list\"></div>\n"
       "<div id=\"map\"><canvas></canvas><div></div></div>\n<pre id=\"panel\"></pre>\n"
       "<div id=\"label\"></div>\n{}<script>{}</script>\n</body>\n</html>\n",
-      escape_xml(pictures[0].title), kPage, svg, top_ten(pictures), kScript);
+      escape_xml(drawings[0].title), kPage, svg, top_ten(drawings), kScript);
 }
 
 }  // namespace lamina::tool

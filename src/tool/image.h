@@ -1,5 +1,5 @@
 #pragma once
-/// Pictures: PNG, JPEG, PPM and PGM.
+/// Images: PNG, JPEG, PPM and PGM.
 #include <cstdint>
 #include <span>
 #include <string>

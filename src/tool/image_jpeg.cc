@@ -1,4 +1,4 @@
-/// Pictures in JPEG.
+/// Images in JPEG.
 #include <csetjmp>
 #include <cstddef>
 #include <cstdio>
@@ -19,14 +19,14 @@ namespace {
 /// over the whole image. Encoders make about ten.
 constexpr int kMostScans = 500;
 constexpr double kMostWork = 1ULL << 34;
-constexpr long kMostMemory = 1L << 31;  ///< for all coefficients of the largest picture
+constexpr long kMostMemory = 1L << 31;  ///< for all coefficients of the largest image
 
 struct JpegErrors {
   jpeg_error_mgr base;
   std::jmp_buf jump;
   char text[JMSG_LENGTH_MAX];     ///< of the error that ended it
   bool no_memory;                 ///< that was it
-  char warning[JMSG_LENGTH_MAX];  ///< the first; the picture is damaged
+  char warning[JMSG_LENGTH_MAX];  ///< the first; the image is damaged
 };
 
 JpegErrors& errors_of(j_common_ptr info) { return *reinterpret_cast<JpegErrors*>(info->err); }
@@ -74,7 +74,7 @@ void prepare(JpegErrors& errors) {
   };
 }
 
-/// Called now and then while a picture of several scans is read.
+/// Called now and then while an image of several scans is read.
 void watch_scans(j_common_ptr info) {
   if (!info->is_decompressor) return;
   const auto& jpeg = *reinterpret_cast<j_decompress_ptr>(info);
@@ -113,7 +113,7 @@ bool decode(std::span<const std::byte> bytes, const std::string& path, Image& ou
                static_cast<unsigned long>(bytes.size()));
   jpeg_save_markers(&jpeg, JPEG_APP0 + 1, 0xffff);
   jpeg_read_header(&jpeg, TRUE);
-  // Decoding starts with memory for all coefficients of a picture of several scans.
+  // Decoding starts with memory for all coefficients of an image of several scans.
   try {
     check_image_size(path, jpeg.image_width, jpeg.image_height);
   } catch (...) {

@@ -1,4 +1,4 @@
-/// Pictures in PNG. Samples are taken as they are: gamma is left alone, as computer vision's readers do.
+/// Images in PNG. Samples are taken as they are: gamma is left alone, as computer vision's readers do.
 #include <png.h>
 
 #include <algorithm>

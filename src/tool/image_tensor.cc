@@ -27,7 +27,7 @@ bool is_layout(const std::string& text) {
 }
 
 /// What --layout says of that input, by name or else of all, in capitals; "" when nothing.
-std::string given_layout(const Port& port, const PictureOptions& o) {
+std::string given_layout(const Port& port, const ImageOptions& o) {
   std::optional<std::string> named, of_all;
   for (const auto& text : o.layout)
     for (auto& [name, letters] : named_lists("--layout", text)) {
@@ -55,7 +55,7 @@ std::string guessed_layout(const Dims& d) {
 }
 
 /// The letters of the tensor's dimensions: "NHWC" and the like; N and C may be missing.
-std::string layout_of(const Port& port, const Dims& dims, const PictureOptions& options) {
+std::string layout_of(const Port& port, const Dims& dims, const ImageOptions& options) {
   const auto given = given_layout(port, options);
   const auto layout = given.empty() && port.ranked ? guessed_layout(dims) : given;
   if (layout.empty())
@@ -67,7 +67,7 @@ std::string layout_of(const Port& port, const Dims& dims, const PictureOptions& 
   return layout;
 }
 
-struct PictureSize {
+struct ImageSize {
   std::int64_t n = 1, c = 1, h = 1, w = 1;
 };
 
@@ -80,11 +80,11 @@ std::int64_t dimension(const std::string& layout, const Dims& dims, char letter,
 /// The tensor that is wanted.
 struct Target {
   std::string layout;
-  PictureSize size;
+  ImageSize size;
   Dims shape;
   std::size_t n_step, c_step, h_step, w_step;  ///< in elements; 0 where the layout has no such letter
 
-  Target(std::string letters, const PictureSize& s) : layout(std::move(letters)), size(s) {
+  Target(std::string letters, const ImageSize& s) : layout(std::move(letters)), size(s) {
     for (const char c : layout) shape.push_back(c == 'N' ? s.n : c == 'C' ? s.c : c == 'H' ? s.h : s.w);
     n_step = step('N'), c_step = step('C'), h_step = step('H'), w_step = step('W');
   }
@@ -101,13 +101,13 @@ std::int64_t in_proportion(std::int64_t wanted, std::int64_t of, std::int64_t ot
   return std::max<std::int64_t>(1, (wanted * other + of / 2) / of);
 }
 
-/// Unknown sizes are the first picture's.
-PictureSize size_of(const std::string& layout, const Dims& dims, const Port& port,
-                    const std::vector<Image>& pictures) {
+/// Unknown sizes are the first image's.
+ImageSize size_of(const std::string& layout, const Dims& dims, const Port& port,
+                  const std::vector<Image>& images) {
   const auto known = [&](char letter) { return dimension(layout, dims, letter, 1); };
-  PictureSize s{known('N'), known('C'), known('H'), known('W')};
-  const std::int64_t own_h = pictures[0].height, own_w = pictures[0].width;
-  if (s.n < 0) s.n = static_cast<std::int64_t>(pictures.size());
+  ImageSize s{known('N'), known('C'), known('H'), known('W')};
+  const std::int64_t own_h = images[0].height, own_w = images[0].width;
+  if (s.n < 0) s.n = static_cast<std::int64_t>(images.size());
   if (s.c < 0) s.c = 3;
   if (s.h < 0) s.h = s.w < 0 ? own_h : in_proportion(s.w, own_w, own_h);
   if (s.w < 0) s.w = known('H') < 0 ? own_w : in_proportion(s.h, own_h, own_w);
@@ -115,8 +115,8 @@ PictureSize size_of(const std::string& layout, const Dims& dims, const Port& por
     fail(ErrorCode::bad_input,
          "input \"{}\": an image for {} in layout {}, wanted 1 or 3 channels and sizes to 65535", port.name,
          to_string(port), layout);
-  if (s.n < static_cast<std::int64_t>(pictures.size()))
-    fail(ErrorCode::bad_input, "input \"{}\": {} images for a batch of {}", port.name, pictures.size(), s.n);
+  if (s.n < static_cast<std::int64_t>(images.size()))
+    fail(ErrorCode::bad_input, "input \"{}\": {} images for a batch of {}", port.name, images.size(), s.n);
   return s;
 }
 
@@ -137,7 +137,7 @@ Image letterboxed(const Image& image, int width, int height, std::string& note) 
   return out;
 }
 
-Image fitted(const Image& image, const PictureSize& s, const std::string& fit, std::string& note) {
+Image fitted(const Image& image, const ImageSize& s, const std::string& fit, std::string& note) {
   const int w = static_cast<int>(s.w), h = static_cast<int>(s.h);
   if (image.width == w && image.height == h) return image;
   if (fit == "letterbox") return letterboxed(image, w, h, note);
@@ -152,7 +152,7 @@ double channel_value(const std::vector<double>& values, std::size_t c, double fa
   return values.size() == 1 ? values[0] : values[c];
 }
 
-void check_values(const PictureOptions& o, const Port& port, std::int64_t count) {
+void check_values(const ImageOptions& o, const Port& port, std::int64_t count) {
   for (const auto& [option, values] : {std::pair{"--mean", &o.mean}, {"--scale", &o.scale}}) {
     if (values->size() > 1 && values->size() != static_cast<std::size_t>(count))
       throw UsageError(fmt::format("{}: {} values for the {} channel{} of input \"{}\"", option,
@@ -200,10 +200,10 @@ Bounds bounds_of(const Port& port) {
   }
 }
 
-/// The values of a picture that has the target's size, from values[at] on. How many are beyond the bounds of
+/// The values of an image that has the target's size, from values[at] on. How many are beyond the bounds of
 /// the type, and were cut to them.
 std::size_t fill(std::vector<double>& values, std::size_t at, const Image& image, const Target& target,
-                 const PictureOptions& o, const Port& port) {
+                 const ImageOptions& o, const Port& port) {
   const auto bounds = bounds_of(port);
   const bool whole = !is_float(port.type), bgr = o.color == "bgr";
   const auto channels = static_cast<std::size_t>(target.size.c);
@@ -224,7 +224,7 @@ std::size_t fill(std::vector<double>& values, std::size_t at, const Image& image
   return cut;
 }
 
-std::string values_text(const PictureOptions& o) {
+std::string values_text(const ImageOptions& o) {
   if (o.mean.empty() && o.scale.empty()) return "values 0 to 255";
   std::string out = o.mean.empty() ? "pixel" : fmt::format("pixel - {}", fmt::join(o.mean, ","));
   if (o.scale.empty()) return out;
@@ -233,47 +233,47 @@ std::string values_text(const PictureOptions& o) {
 }
 
 /// A sentence about everything that was done to an image.
-std::string sentence(const Port& port, const std::string& path, const Image& picture, const Target& target,
-                     const PictureOptions& o, const std::string& resize, std::size_t cut) {
-  auto said = picture.notes;
+std::string sentence(const Port& port, const std::string& path, const Image& image, const Target& target,
+                     const ImageOptions& o, const std::string& resize, std::size_t cut) {
+  auto said = image.notes;
   said.push_back(resize.empty() ? "its own size" : resize);
-  if (picture.grey != (target.size.c == 1))
-    said.emplace_back(picture.grey ? "grey to 3 equal channels" : "colour to grey");
+  if (image.grey != (target.size.c == 1))
+    said.emplace_back(image.grey ? "grey to 3 equal channels" : "colour to grey");
   if (o.color == "bgr" && target.size.c == 3) said.emplace_back("RGB to BGR");
   said.push_back(values_text(o));
   if (cut > 0) said.push_back(fmt::format("{} values clipped to the range of {}", cut, name_of(port.type)));
   return fmt::format("input \"{}\": {}, {}x{}: {}; {}[{}] {}", port.name,
-                     std::filesystem::path(path).filename().string(), picture.width, picture.height,
+                     std::filesystem::path(path).filename().string(), image.width, image.height,
                      fmt::join(said, ", "), name_of(port.type), fmt::join(target.shape, ","), target.layout);
 }
 
 }  // namespace
 
-bool PictureOptions::any() const {
+bool ImageOptions::any() const {
   return !mean.empty() || !scale.empty() || !layout.empty() || !color.empty() || !fit.empty();
 }
 
-Tensor tensor_of(const std::vector<Image>& pictures, const std::vector<std::string>& paths, const Port& port,
-                 Dims dims, const PictureOptions& o, std::vector<std::string>& notes) {
+Tensor tensor_of(const std::vector<Image>& images, const std::vector<std::string>& paths, const Port& port,
+                 Dims dims, const ImageOptions& o, std::vector<std::string>& notes) {
   const auto layout = layout_of(port, dims, o);
   dims.resize(layout.size(), -1);  // of a port without a known rank
-  const Target target(layout, size_of(layout, dims, port, pictures));
+  const Target target(layout, size_of(layout, dims, port, images));
   check_values(o, port, target.size.c);
   std::vector<double> values(element_count(target.shape));
   for (std::size_t n = 0; n < static_cast<std::size_t>(target.size.n); ++n) {
-    const auto which = n % pictures.size();
+    const auto which = n % images.size();
     std::string resize;
-    const auto image = fitted(pictures[which], target.size, o.fit, resize);
+    const auto image = fitted(images[which], target.size, o.fit, resize);
     const auto cut = fill(values, n * target.n_step, image, target, o, port);
     if (cut > 0 && is_float(port.type))
       throw UsageError(
           fmt::format("--mean, --scale: {} values of {} are out of the range of {} (input \"{}\")", cut,
                       paths[which], name_of(port.type), port.name));
-    if (n == which) notes.push_back(sentence(port, paths[n], pictures[n], target, o, resize, cut));
+    if (n == which) notes.push_back(sentence(port, paths[n], images[n], target, o, resize, cut));
   }
-  if (target.size.n > static_cast<std::int64_t>(pictures.size()))
+  if (target.size.n > static_cast<std::int64_t>(images.size()))
     notes.push_back(fmt::format("input \"{}\": {} image{} repeated to a batch of {}", port.name,
-                                pictures.size(), pictures.size() == 1 ? "" : "s", target.size.n));
+                                images.size(), images.size() == 1 ? "" : "s", target.size.n));
   return from_doubles(port.type, target.shape, values);
 }
 

@@ -174,9 +174,9 @@ GivenFiles files_of(const InputOptions& o, const std::vector<Port>& ports) {
 /// The files that the input takes: a batch of images, or one array.
 std::vector<std::string> without_spare(const std::vector<std::string>& paths, const Port& port,
                                        const Dims& dims, std::size_t axis, std::vector<std::string>& notes) {
-  const bool pictures = looks_like_image(paths[0]);
-  if (pictures && (axis >= dims.size() || dims[axis] < 1)) return paths;
-  const auto room = pictures ? static_cast<std::size_t>(dims[axis]) : 1;
+  const bool images = looks_like_image(paths[0]);
+  if (images && (axis >= dims.size() || dims[axis] < 1)) return paths;
+  const auto room = images ? static_cast<std::size_t>(dims[axis]) : 1;
   if (paths.size() <= room) return paths;
   notes.push_back(fmt::format("input \"{}\": the first {} of {} files", port.name, room, paths.size()));
   return {paths.begin(), paths.begin() + static_cast<std::ptrdiff_t>(room)};
@@ -187,15 +187,15 @@ Tensor from_files(const std::vector<std::string>& given, const Port& port, const
   const auto paths =
       o.spare_files ? without_spare(given, port, dims, batch_axis(o, port.name), notes) : given;
   if (paths.size() == 1 && !looks_like_image(paths[0])) return from_file(paths[0], port, dims, batch);
-  std::vector<Image> pictures;
+  std::vector<Image> images;
   for (const auto& path : paths) {
     if (!looks_like_image(path))
       fail(ErrorCode::bad_input,
            "--input: {} files for input \"{}\", and {} is not an image: only images fill a batch",
            paths.size(), port.name, path);
-    pictures.push_back(read_image(path));
+    images.push_back(read_image(path));
   }
-  return tensor_of(pictures, paths, port, dims, o.picture, notes);
+  return tensor_of(images, paths, port, dims, o.image, notes);
 }
 
 /// Rows from a file, repeated or cut to the batch, which is said.
@@ -229,8 +229,8 @@ Tensor stored_for(const Port& port, const Tensor& array) try {
   fail(ErrorCode::bad_input, "input \"{}\" of {}: {}", port.name, name_of(port.type), e.what());
 }
 
-/// Every name is that of an input with a picture.
-void check_layouts(const PictureOptions& o, const std::vector<Port>& ports,
+/// Every name is that of an input with an image.
+void check_layouts(const ImageOptions& o, const std::vector<Port>& ports,
                    const std::vector<std::vector<std::string>>& files) {
   for (const auto& text : o.layout)
     for (const auto& [name, letters] : named_lists("--layout", text)) {
@@ -253,26 +253,26 @@ std::vector<Tensor> given_inputs(const std::vector<Port>& ports, const InputOpti
   const auto files = files_of(o, ports);
   if (!o.inputs.empty()) take_arrays(o.inputs, ports, o, shapes, tensors);
   for (const auto& path : files.arrays) take_arrays(path, ports, o, shapes, tensors);
-  if (!o.layouts_of_any) check_layouts(o.picture, ports, files.of);
-  bool pictures = false;
+  if (!o.layouts_of_any) check_layouts(o.image, ports, files.of);
+  bool images = false;
   for (std::size_t i = 0; i < ports.size(); ++i) {
     const auto axis = free_batch(ports[i], o, shapes);
     if (!files.of[i].empty()) {
       if (tensors[i].valid())
         throw UsageError(
             fmt::format("--input and --inputs: both have a value for input \"{}\"", ports[i].name));
-      const bool picture = looks_like_image(files.of[i][0]);
-      pictures = pictures || picture;
+      const bool is_image = looks_like_image(files.of[i][0]);
+      images = images || is_image;
       auto dims = shape_of(ports[i], shapes);
-      if (axis && picture && *axis < dims.size()) dims[*axis] = o.batch;
+      if (axis && is_image && *axis < dims.size()) dims[*axis] = o.batch;
       tensors[i] = from_files(files.of[i], ports[i], o, dims, axis.value_or(std::string::npos), notes);
     }
     if (axis && tensors[i].valid()) tensors[i] = with_batch(tensors[i], o.batch, *axis, ports[i], notes);
     if (tensors[i].valid()) tensors[i] = stored_for(ports[i], tensors[i]);
   }
-  auto asked = o.picture;
+  auto asked = o.image;
   if (o.layouts_of_any) asked.layout.clear();
-  if (asked.any() && !pictures)
+  if (asked.any() && !images)
     throw UsageError("--mean, --scale, --layout, --color and --fit are for images: no --input is one");
   return tensors;
 }

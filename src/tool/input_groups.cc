@@ -53,7 +53,7 @@ class Grouping {
         shapes_(asked_sizes(o, ports_)),
         options_(o.inputs) {
     options_.model = &Inside::of(model);
-    options_.batch_axes = Layouts(o.inputs.picture.layout, ports_).batch_axes();
+    options_.batch_axes = Layouts(o.inputs.image.layout, ports_).batch_axes();
     drop_idle_data();
     for (const auto* names : {&o.image_info, &o.made_up})
       for (const auto& name : *names)
@@ -181,34 +181,34 @@ class Grouping {
 };
 
 /// As benchmark_app takes it: 4 dimensions with few channels before or behind the others.
-bool looks_like_pictures(const Dims& d) {
+bool looks_like_images(const Dims& d) {
   constexpr std::int64_t kMostChannels = 4;
   return d.size() == 4 && (d[1] <= kMostChannels) != (d[3] <= kMostChannels);
 }
 
-/// Height and width are open, too: one picture without a batch.
-bool looks_like_one_picture(const Port& port) {
+/// Height and width are open, too: one image without a batch.
+bool looks_like_one_image(const Port& port) {
   return port.shape.size() == 3 && port.shape[1] < 0 && (port.shape[2] == 3 || port.shape[2] == 1);
 }
 
 /// Frames of one inference: what --batch says; else the size where a layout says N, else the first dimension
-/// of the inputs that leave it open, else of those that look like pictures; 1 when there is none, or when
+/// of the inputs that leave it open, else of those that look like images; 1 when there is none, or when
 /// they differ, which is said.
 std::int64_t Grouping::batch_of(const std::vector<Tensor>& inputs, std::vector<std::string>& notes) const {
   if (options_.batch > 0) return options_.batch;
   std::set<std::int64_t> said, open, guessed;
   // Where that is none, others may be weights that are given.
   const auto first = std::find_if(inputs.begin(), inputs.end(), [](const auto& t) { return t.rank() == 4; });
-  const bool pictures = first != inputs.end() && looks_like_pictures(first->shape());
+  const bool images = first != inputs.end() && looks_like_images(first->shape());
   for (std::size_t i = 0; i < ports_.size(); ++i) {
     const auto& dims = inputs[i].shape();
     const auto at = batch_axis(options_, ports_[i].name);
     if (at >= dims.size()) continue;
     if (options_.batch_axes.count(ports_[i].name))
       said.insert(dims[at]);
-    else if (at < ports_[i].shape.size() && ports_[i].shape[at] < 0 && !looks_like_one_picture(ports_[i]))
+    else if (at < ports_[i].shape.size() && ports_[i].shape[at] < 0 && !looks_like_one_image(ports_[i]))
       open.insert(dims[at]);
-    else if (pictures && looks_like_pictures(dims))
+    else if (images && looks_like_images(dims))
       guessed.insert(dims[at]);
   }
   const auto& sizes = !said.empty() ? said : !open.empty() ? open : guessed;
@@ -217,27 +217,27 @@ std::int64_t Grouping::batch_of(const std::vector<Tensor>& inputs, std::vector<s
   return 1;
 }
 
-/// Height and width of the pictures in each row, then ones: what detectors want to know.
+/// Height and width of the images in each row, then ones: what detectors want to know.
 void Grouping::fill_image_info(std::vector<Tensor>& inputs, std::vector<std::string>& notes) const {
-  Dims picture;
+  Dims image;
   bool found = false;
   for (const auto& t : inputs)
-    if (looks_like_pictures(t.shape())) picture = t.shape();
+    if (looks_like_images(t.shape())) image = t.shape();
   for (std::size_t i = 0; i < ports_.size(); ++i) {
     if (std::none_of(o_.image_info.begin(), o_.image_info.end(), [&](const auto& name) {
           return name == ports_[i].name || (name == "*" && ports_[i].shape.size() == 2);
         }))
       continue;
     const auto& dims = inputs[i].shape();
-    if (picture.empty() || ports_[i].type != ElementType::f32 || dims.size() != 2 || dims[1] < 2)
+    if (image.empty() || ports_[i].type != ElementType::f32 || dims.size() != 2 || dims[1] < 2)
       fail(ErrorCode::bad_input, "input \"{}\": image_info wants f32[N,2 or more] beside an input of images",
            ports_[i].name);
     Tensor filled(ElementType::f32, dims);
-    const bool last = picture[3] < picture[1];  // where the channels are
+    const bool last = image[3] < image[1];  // where the channels are
     for (std::int64_t k = 0; k < dims[0] * dims[1]; ++k) {
       const auto column = k % dims[1];
-      filled.data<float>()[k] = column == 0   ? static_cast<float>(picture[last ? 1 : 2])
-                                : column == 1 ? static_cast<float>(picture[last ? 2 : 3])
+      filled.data<float>()[k] = column == 0   ? static_cast<float>(image[last ? 1 : 2])
+                                : column == 1 ? static_cast<float>(image[last ? 2 : 3])
                                               : 1.0F;
     }
     inputs[i] = filled;

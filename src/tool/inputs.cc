@@ -19,11 +19,11 @@ void add_input_options(OptionSet& options, InputOptions& o) {
       "--input", o.input, "[NAME=]FILE",
       "A file for one input: .npy, .npz, raw .bin or an image (PNG, JPEG, PPM, PGM; several fill a batch)");
   options.text("--inputs", o.inputs, "FILE.npz", "Inputs by name, or as in0, in1, ...");
-  add_picture_options(options, o.picture);
+  add_image_options(options, o.image);
   options.number("--seed", o.seed, 0u, ~0u, "N", "Seed of the random values of inputs that are not given");
 }
 
-void add_picture_options(OptionSet& options, PictureOptions& p) {
+void add_image_options(OptionSet& options, ImageOptions& p) {
   options.list("--mean", p.mean, "V[,V,V]",
                "Images: subtracted from the pixels (0 to 255), by channel of the model", ',');
   options.list("--scale", p.scale, "V[,V,V]",

@@ -12,14 +12,14 @@
 namespace lamina::tool {
 
 struct InputOptions {
-  std::vector<std::string> input;  ///< NAME=FILE, or FILE when there is one input; pictures fill a batch
+  std::vector<std::string> input;  ///< NAME=FILE, or FILE when there is one input; images fill a batch
   std::string inputs;              ///< an .npz: by name or in0, in1, ...
-  PictureOptions picture;
+  ImageOptions image;
   unsigned seed = 0;
   int batch = 0;  ///< size of batches, where inputs leave that open; 0: not said
   std::map<std::string, std::size_t> batch_axes = {};  ///< by input, npos: it has none; else in front
   bool only_shapes = false;     ///< inputs that were not given have no memory: for plans that do not run
-  bool layouts_of_any = false;  ///< --layout may name inputs that are given no picture
+  bool layouts_of_any = false;  ///< --layout may name inputs that are given no image
   bool spare_files = false;     ///< more files than an input takes are left out, which is said
   bool files_in_order = false;  ///< files without a name go to the inputs in turn, an .npz by its names
   bool only_given = false;      ///< an input that no file has is an error
@@ -28,12 +28,12 @@ struct InputOptions {
   const LoadedModel* model = nullptr;
 };
 void add_input_options(OptionSet& options, InputOptions& o);
-void add_picture_options(OptionSet& options, PictureOptions& p);  ///< likewise
+void add_image_options(OptionSet& options, ImageOptions& p);  ///< likewise
 
 /// Shapes that are asked for, by input; -1: open.
 using AskedShapes = std::vector<std::pair<std::string, Dims>>;
 
-/// One tensor per input of the model. `notes`: what was made up, and what was done to pictures, a sentence
+/// One tensor per input of the model. `notes`: what was made up, and what was done to images, a sentence
 /// each. Sizes of inputs without a file: those of `shapes`; where that says nothing, those that a compiled
 /// model was compiled for; else those of dimensions with the same name, and 1 for batches. Throws UsageError
 /// that proposes sizes where one is still not known.

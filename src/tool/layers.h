@@ -1,5 +1,5 @@
 #pragma once
-/// What runs, step by step, with times: for benchmark, explain and pictures.
+/// What runs, step by step, with times: for benchmark, explain and drawings.
 #include <map>
 #include <memory>
 #include <string>

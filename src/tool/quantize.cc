@@ -172,7 +172,7 @@ void add_data(OptionSet& options, QuantizeOptions& o) {
   options.text("-o,--output", o.output, "FILE", "The file to write: FILE.onnx or FILE.xml").required();
   options.number("--samples", o.samples.most, std::size_t{1}, std::size_t{1000000}, "N",
                  "Samples to calibrate with (128), spread evenly over the folder; others measure the drift");
-  add_picture_options(options, o.samples.picture);
+  add_image_options(options, o.samples.image);
 }
 
 void add_scheme(OptionSet& options, QuantizeOptions& o) {

@@ -59,7 +59,7 @@ class Files {
   std::vector<std::string> list() {
     std::vector<std::string> notes;
     const auto paths = files_in(o_.folder, notes);
-    if (o_.picture.any() && std::none_of(paths.begin(), paths.end(), looks_like_image))
+    if (o_.image.any() && std::none_of(paths.begin(), paths.end(), looks_like_image))
       throw UsageError("--mean, --scale, --layout, --color and --fit are for images: no sample is one");
     for (const auto& path : paths) {
       if (looks_like_image(path) && !samples_.empty()) {  // decoded when it is used
@@ -133,7 +133,7 @@ class Files {
 
   std::vector<Tensor> read(const std::string& path, std::vector<std::string>& notes) const {
     InputOptions options;
-    if (looks_like_image(path)) options.picture = o_.picture;
+    if (looks_like_image(path)) options.image = o_.image;
     options.only_given = true;
     try {
       if (path.ends_with(".npz"))

@@ -7,7 +7,7 @@ namespace lamina::tool {
 
 struct SampleOptions {
   std::string folder;  ///< or one file
-  PictureOptions picture;
+  ImageOptions image;
   std::size_t most = 128;     ///< with which the model is calibrated
   std::size_t held_out = 32;  ///< of the others, or of these where there are no others
 };
@@ -18,7 +18,7 @@ struct SampleFiles {
   std::vector<std::string> notes;  ///< a sentence each
 };
 
-/// Pictures, .npy and .npz of the folder, in the order of their names; an array with more samples than the
+/// Images, .npy and .npz of the folder, in the order of their names; an array with more samples than the
 /// model's batch takes is several. What was read is kept as long as it is not too much. Throws
 /// Error(bad_input) for a file that does not fit, and where there is none.
 SampleFiles find_samples(const SampleOptions& options, const std::vector<Port>& ports, const Common& common);

@@ -44,7 +44,7 @@ std::string measured_with(const QuantizeReport& r) {
                      r.measures_others ? " that were not used for calibration" : " of the calibration");
 }
 
-std::string layer_row(const LayerOutcome& l) {
+std::string layer_row(const LayerReport& l) {
   auto out = "<tr><th>" + escape_xml(l.layer.name) + "</th>" + html_cell(l.layer.type) + snr_bar(l.sqnr) +
              html_cell(decibel_text(l.sqnr));
   if (!l.layer.reason.empty())

@@ -34,8 +34,8 @@ summary{cursor:pointer}
 details{margin:2px 0}
 )";
 
-/// Pictures are drawn for a white page; here it may be dark, and headings of neighbours are pale.
-constexpr std::string_view kPictures = R"(
+/// Drawings are made for a white page; here it may be dark, and headings of neighbours are pale.
+constexpr std::string_view kDrawings = R"(
 .pic rect[stroke="#b9bec5"]~.t{fill:#3a424b}
 .pic g>rect[fill="#f4f4f4"]{fill:var(--back)}
 @media screen and (prefers-color-scheme:dark){
@@ -69,7 +69,7 @@ std::string report_page(const std::string& title, const std::string& body) {
       "content=\"width=device-width\">\n<title>{}</title>\n<style>{}{}{}</style>\n</head>\n<body>\n"
       "<svg width=\"0\" height=\"0\" style=\"position:absolute\" aria-hidden=\"true\"><defs>{}</defs></svg>\n"
       "{}</body>\n</html>\n",
-      escape_xml(title), kReportStyle, drawing_style(), kPictures, arrow_marker(), body);
+      escape_xml(title), kReportStyle, drawing_style(), kDrawings, arrow_marker(), body);
 }
 
 }  // namespace lamina::tool

@@ -4,7 +4,7 @@
 
 namespace lamina::tool {
 
-/// `body`: HTML whose pictures are drawn by drawn() of tool/graph_draw.h.
+/// `body`: HTML whose drawings are made by drawn() of tool/graph_draw.h.
 std::string report_page(const std::string& title, const std::string& body);
 
 }  // namespace lamina::tool

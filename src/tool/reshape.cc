@@ -20,7 +20,7 @@ class Wanted {
     for (std::size_t i = 0; i < ports.size(); ++i)
       if (const auto it = asked.find(ports[i].name); it != asked.end() && !admits(ports[i], it->second))
         shapes_[i] = it->second;
-    if (o.inputs.batch > 0) place(o.inputs.batch, Layouts(o.inputs.picture.layout, ports).batch_axes());
+    if (o.inputs.batch > 0) place(o.inputs.batch, Layouts(o.inputs.image.layout, ports).batch_axes());
   }
   const std::map<std::size_t, Sizes>& shapes() const { return shapes_; }
 

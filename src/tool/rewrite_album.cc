@@ -30,8 +30,8 @@ void append_unique(std::vector<NodeId>& to, const std::vector<NodeId>& from) {
     if (id.valid() && std::find(to.begin(), to.end(), id) == to.end()) to.push_back(id);
 }
 
-/// Nothing of a picture without nodes.
-Scene scene(const Picture& p, const std::string& prefix) {
+/// Nothing of a drawing without nodes.
+Scene scene(const Drawing& p, const std::string& prefix) {
   return p.nodes.empty() ? Scene() : drawn(p, prefix);
 }
 
@@ -49,7 +49,7 @@ void RewriteAlbum::before(const SeenRewrite& seen) {
     for (const auto& use : seen.graph.value(old).uses) half.readers.insert(use.node);
   const auto added = r.added();
   Cut cut{half.matched, {}, {}, {added.begin(), added.end()}};
-  half.before = picture_of(seen.graph, cut, &half.drawn);
+  half.before = drawing_of(seen.graph, cut, &half.drawn);
 }
 
 void RewriteAlbum::after(const SeenRewrite& seen) {
@@ -64,27 +64,27 @@ void RewriteAlbum::after(const SeenRewrite& seen) {
     if (std::find(cut.values.begin(), cut.values.end(), value) == cut.values.end())
       cut.values.push_back(value);
   std::map<NodeId, std::size_t> drawn;
-  auto after = picture_of(g, cut, &drawn);
+  auto after = drawing_of(g, cut, &drawn);
   for (const auto id : seen.rewrite.added())
     if (const auto it = drawn.find(id); it != drawn.end()) after.nodes[it->second].group = kNew;
-  RewritePictures p{place(seen), scene(half.before, fmt::format("r{}b", seen.number)),
+  RewriteDrawings p{place(seen), scene(half.before, fmt::format("r{}b", seen.number)),
                     scene(after, fmt::format("r{}a", seen.number))};
   bytes_ += p.bytes();
   ++taken_[seen.rule.name];
-  pictures_.insert_or_assign(seen.number, std::move(p));
+  drawings_.insert_or_assign(seen.number, std::move(p));
 }
 
 void RewriteAlbum::undone(std::size_t first) {
   half_.reset();
-  pictures_.erase(pictures_.lower_bound(first), pictures_.end());
+  drawings_.erase(drawings_.lower_bound(first), drawings_.end());
   taken_.clear();
   bytes_ = 0;
-  for (const auto& [number, p] : pictures_) bytes_ += p.bytes();
+  for (const auto& [number, p] : drawings_) bytes_ += p.bytes();
 }
 
-const RewritePictures* RewriteAlbum::of(std::size_t number) const {
-  const auto it = pictures_.find(number);
-  return it == pictures_.end() ? nullptr : &it->second;
+const RewriteDrawings* RewriteAlbum::of(std::size_t number) const {
+  const auto it = drawings_.find(number);
+  return it == drawings_.end() ? nullptr : &it->second;
 }
 
 }  // namespace lamina::tool

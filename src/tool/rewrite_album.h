@@ -1,5 +1,5 @@
 #pragma once
-/// Pictures of rewrites, taken while rules rewrite a graph.
+/// Drawings of rewrites, taken while rules rewrite a graph.
 #include <optional>
 #include <unordered_map>
 
@@ -9,7 +9,7 @@
 
 namespace lamina::tool {
 
-struct RewritePictures {
+struct RewriteDrawings {
   std::string where;  ///< "in a body of 'loop'", or empty
   Scene before, after;
   std::size_t bytes() const { return before.svg.size() + after.svg.size(); }
@@ -23,19 +23,19 @@ class RewriteAlbum : public RewriteObserver {
   void undone(std::size_t first) override;
 
   /// Drawings of the ledger's firing of that number; null if there are none.
-  const RewritePictures* of(std::size_t number) const;
+  const RewriteDrawings* of(std::size_t number) const;
 
  private:
   /// A rewrite of which only the first half has been seen.
   struct Half {
-    Picture before;
+    Drawing before;
     std::map<NodeId, std::size_t> drawn;
     std::vector<NodeId> matched;
     std::set<NodeId> readers;  // of what the rewrite replaces
   };
 
   std::optional<Half> half_;
-  std::map<std::size_t, RewritePictures> pictures_;
+  std::map<std::size_t, RewriteDrawings> drawings_;
   std::unordered_map<std::string, std::size_t> taken_;  // by rule
   std::size_t bytes_ = 0;
 };

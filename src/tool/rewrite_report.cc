@@ -19,7 +19,7 @@
 namespace lamina::tool {
 namespace {
 
-constexpr std::size_t kPictureBytes = 3'200'000, kListBytes = 1'200'000;
+constexpr std::size_t kDrawingBytes = 3'200'000, kListBytes = 1'200'000;
 constexpr std::size_t kListed = 200;      // entries of a list
 constexpr std::size_t kRowNames = 12;     // names in a row
 constexpr std::size_t kOperators = 24;    // rows of the table of operators
@@ -61,7 +61,7 @@ struct RuleStory {
   std::vector<std::pair<std::size_t, const LedgerEntry*>> fired;  // with the number of the firing
   std::vector<const LedgerEntry*> refused;
   std::vector<const LedgerEntry*> former;  // refusals of nodes that are gone
-  std::size_t pictures = 0;                // of the first so many that have one
+  std::size_t drawings = 0;                // of the first so many that have one
 };
 
 class Page {
@@ -69,7 +69,7 @@ class Page {
   explicit Page(const RewriteReport& r)
       : r_(r), before_(graph_totals(r.before)), after_(graph_totals(r.after)), entries_(r.ledger.entries()) {
     tell_stories();
-    choose_pictures();
+    choose_drawings();
   }
 
   std::string html() {
@@ -116,16 +116,16 @@ class Page {
   }
 
   /// In turns, so that each rule has its share of the bytes.
-  void choose_pictures() {
-    std::size_t left = kPictureBytes;
+  void choose_drawings() {
+    std::size_t left = kDrawingBytes;
     for (bool more = true; more;) {
       more = false;
       for (auto& story : stories_) {
-        if (story.pictures >= story.fired.size()) continue;
-        const auto* p = r_.album.of(story.fired[story.pictures].first);
+        if (story.drawings >= story.fired.size()) continue;
+        const auto* p = r_.album.of(story.fired[story.drawings].first);
         if (!p || p->bytes() > left) continue;
         left -= p->bytes();
-        ++story.pictures;
+        ++story.drawings;
         more = true;
       }
     }
@@ -254,7 +254,7 @@ class Page {
           escape_xml(s.name), text_html(s.doc), s.set,
           s.library.empty() ? "" : fmt::format(", of {}", text_html(s.library)),
           counted_with_commas(s.fired.size(), "time"), counted_with_commas(refused(s), "node"));
-      for (std::size_t i = 0; i < s.pictures; ++i) out += figure(i, s);
+      for (std::size_t i = 0; i < s.drawings; ++i) out += figure(i, s);
       out += others(s) + refusals(s) + "</section>\n";
     }
     return out;
@@ -263,7 +263,7 @@ class Page {
   static std::string what(const LedgerEntry& e) {
     return fmt::format("<b>{}</b> {} {}", text_html(e.node, 100), kTextArrow, text_html(e.text));
   }
-  static std::string picture(const Scene& s, std::string_view words, const LedgerEntry& e) {
+  static std::string drawing(const Scene& s, std::string_view words, const LedgerEntry& e) {
     if (s.svg.empty()) return fmt::format("<div class=\"pic\"><p>{}</p><p>nothing</p></div>", words);
     return fmt::format(
         "<div class=\"pic\"><p>{0}</p><svg width=\"{1}\" height=\"{2}\" viewBox=\"0 0 {1} {2}\" role=\"img\" "
@@ -277,15 +277,15 @@ class Page {
     if (!p.where.empty()) caption += fmt::format("<br>{}", text_html(p.where));
     if (!e->sources.empty()) caption += "<br>layers of the file: " + names_html(e->sources, kRowNames);
     return fmt::format("<figure><figcaption>{}</figcaption>\n<div class=\"pair\">{}{}</div></figure>\n",
-                       caption, picture(p.before, "before", *e), picture(p.after, "after", *e));
+                       caption, drawing(p.before, "before", *e), drawing(p.after, "after", *e));
   }
 
-  /// Rewrites without pictures.
+  /// Rewrites without drawings.
   std::string others(const RuleStory& s) {
-    if (s.fired.size() == s.pictures) return "";
+    if (s.fired.size() == s.drawings) return "";
     std::string items;
-    auto i = s.pictures;
-    for (; i < s.fired.size() && i - s.pictures < kListed; ++i) {
+    auto i = s.drawings;
+    for (; i < s.fired.size() && i - s.drawings < kListed; ++i) {
       const auto& e = *s.fired[i].second;
       auto item = fmt::format("<li value=\"{}\">{}{}</li>\n", i + 1, what(e),
                               e.sources.empty() ? "" : "; layers: " + names_html(e.sources, kRowNames));
@@ -295,7 +295,7 @@ class Page {
     if (i < s.fired.size())
       items += fmt::format("<li value=\"{}\">and {} more</li>\n", i + 1, s.fired.size() - i);
     return fmt::format("<details><summary>and {} more</summary>\n<ol>\n{}</ol></details>\n",
-                       s.fired.size() - s.pictures, items);
+                       s.fired.size() - s.drawings, items);
   }
 
   std::string refusals(const RuleStory& s) {

@@ -1,5 +1,5 @@
 #pragma once
-/// One page about what rewriting made of a model: figures before and after, and each rewrite as a picture.
+/// One page about what rewriting made of a model: figures before and after, and each rewrite as a drawing.
 #include <memory>
 #include <string>
 #include <vector>
@@ -24,7 +24,7 @@ struct RewriteReport {
 };
 
 /// The page, complete in itself: no scripts, nothing from outside. The same for the same rewriting. It stays
-/// below 5 MB: of very many rewrites the first of each rule have pictures, and lists end with what is left.
+/// below 5 MB: of very many rewrites the first of each rule have drawings, and lists end with what is left.
 std::string to_html(const RewriteReport& report);
 void write_report(const std::string& path, const RewriteReport& report);
 /// Throws UsageError for a name that the option gives and that is not one of a page; none is asked for by "".

@@ -76,11 +76,11 @@ std::string without_brackets(std::string text) {
 class Origins {
  public:
   Origins(const Compiled& compiled, const std::vector<std::shared_ptr<const Plan>>& plans) {
-    for (const auto& fate : fates_of(compiled, plans))
-      for (const auto& n : fate.nodes) {
+    for (const auto& outcome : layer_outcomes(compiled, plans))
+      for (const auto& n : outcome.nodes) {
         auto& origin = of_[{n.plan, n.node}];
-        origin.names.insert(n.representative ? origin.names.begin() : origin.names.end(), fate.name);
-        for (const auto& e : fusing_refusals(fate))
+        origin.names.insert(n.representative ? origin.names.begin() : origin.names.end(), outcome.name);
+        for (const auto& e : fusing_refusals(outcome))
           add(origin.refusals, fmt::format("{} at '{}': {}", e.rule, e.node, e.text));
       }
   }

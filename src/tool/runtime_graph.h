@@ -1,7 +1,7 @@
 #pragma once
 /// What ran, as OpenVINO writes its "execution graph": an IR whose layers are the steps of the plan. Netron
 /// opens it.
-#include "api/fate.h"
+#include "api/layer_outcome.h"
 #include "tool/layers.h"
 
 namespace lamina::tool {

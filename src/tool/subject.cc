@@ -100,7 +100,7 @@ Options look(const BenchmarkOptions& o, Options options, const Steps& steps, Sub
   else
     steps.info(fmt::format("Read model took {:.2f} ms", milliseconds(begin, Clock::now())));
   steps.info("Original model I/O parameters:");
-  const Layouts layouts(o.inputs.picture.layout, file.inputs());
+  const Layouts layouts(o.inputs.image.layout, file.inputs());
   say_ports(steps, "Model inputs:", file.inputs(), &layouts);
   say_ports(steps, "Model outputs:", file.outputs());
   steps.step(5);

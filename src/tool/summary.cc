@@ -58,11 +58,11 @@ void add(std::vector<std::string>& to, std::string text) {
 }
 
 /// What fusing rules said of the layers of a node.
-std::vector<std::string> refusals(const Node& n, const std::vector<Fate>& fates) {
+std::vector<std::string> refusals(const Node& n, const std::vector<LayerOutcome>& outcomes) {
   std::vector<std::string> out;
   for (const auto s : n.sources)
-    if (s.index < fates.size())
-      for (const auto& e : fusing_refusals(fates[s.index])) add(out, to_string(e));
+    if (s.index < outcomes.size())
+      for (const auto& e : fusing_refusals(outcomes[s.index])) add(out, to_string(e));
   return out;
 }
 
@@ -72,12 +72,12 @@ std::string kernel_of(const Plan& plan, NodeId node) {
   return "the kernel";
 }
 
-LoneStep lone_step(const Plan& plan, const PlanStep& step, const std::vector<Fate>& fates) {
+LoneStep lone_step(const Plan& plan, const PlanStep& step, const std::vector<LayerOutcome>& outcomes) {
   const auto& g = plan.graph;
   const auto& n = g.node(step.node);
-  LoneStep lone{&plan, &step, g.label(step.node), operators_of(n), {}, {}, refusals(n, fates), false};
+  LoneStep lone{&plan, &step, g.label(step.node), operators_of(n), {}, {}, refusals(n, outcomes), false};
   for (const auto s : n.sources)
-    if (s.index < fates.size()) lone.layers.push_back(fates[s.index].name);
+    if (s.index < outcomes.size()) lone.layers.push_back(outcomes[s.index].name);
   const auto host = host_of(g, n);
   if (!host.valid()) {
     for (const auto v : n.inputs)
@@ -99,20 +99,20 @@ LoneStep lone_step(const Plan& plan, const PlanStep& step, const std::vector<Fat
 }  // namespace
 
 std::vector<LoneStep> lone_steps(const std::vector<std::shared_ptr<const Plan>>& plans,
-                                 const std::vector<Fate>& fates) {
+                                 const std::vector<LayerOutcome>& outcomes) {
   std::vector<LoneStep> out;
   for (const auto& plan : plans)
     for (const auto& step : plan->steps)
       if ((step.kind == PlanStep::Kind::kernel || step.kind == PlanStep::Kind::dynamic) &&
           is_elementwise(plan->graph.node(step.node)))
-        out.push_back(lone_step(*plan, step, fates));
+        out.push_back(lone_step(*plan, step, outcomes));
   return out;
 }
 
-std::map<std::string, std::size_t> fused_layers(const std::vector<Fate>& fates) {
+std::map<std::string, std::size_t> fused_layers(const std::vector<LayerOutcome>& outcomes) {
   std::map<std::string, std::size_t> out;
-  for (const auto& f : fates)
-    if (f.kind == Fate::Kind::fused && !f.rule.empty()) ++out[f.rule];
+  for (const auto& f : outcomes)
+    if (f.kind == LayerOutcome::Kind::fused && !f.rule.empty()) ++out[f.rule];
   return out;
 }
 

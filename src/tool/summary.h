@@ -1,6 +1,6 @@
 #pragma once
 /// How much of a model was fused, and which element-wise operators run as steps of their own.
-#include "api/fate.h"
+#include "api/layer_outcome.h"
 #include "tool/layers.h"
 
 namespace lamina::tool {
@@ -18,10 +18,10 @@ struct LoneStep {
   bool decomposed = false;           ///< a rule had joined it; the plan made it a node again
 };
 std::vector<LoneStep> lone_steps(const std::vector<std::shared_ptr<const Plan>>& plans,
-                                 const std::vector<Fate>& fates);
+                                 const std::vector<LayerOutcome>& outcomes);
 
 /// Layers of the file that run in the node of another layer, by the rule that put them there.
-std::map<std::string, std::size_t> fused_layers(const std::vector<Fate>& fates);
+std::map<std::string, std::size_t> fused_layers(const std::vector<LayerOutcome>& outcomes);
 
 /// What each rule did in compiling and in planning.
 std::map<std::string, Ledger::Count> rule_counts(const Compiled& compiled,

@@ -1,5 +1,5 @@
 #pragma once
-/// Text for pictures and tables, beyond base/text.h: widths, shortening, wrapping, escaping.
+/// Text for drawings and tables, beyond base/text.h: widths, shortening, wrapping, escaping.
 #include <string>
 #include <string_view>
 #include <vector>

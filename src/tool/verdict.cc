@@ -119,16 +119,16 @@ class Judge {
 
   std::string fusion() {
     std::size_t fused = 0, layers = 0;
-    for (const auto& f : all_.fates) {
-      layers += f.kind != Fate::Kind::constant;
-      fused += f.kind == Fate::Kind::fused;
+    for (const auto& f : all_.outcomes) {
+      layers += f.kind != LayerOutcome::Kind::constant;
+      fused += f.kind == LayerOutcome::Kind::fused;
     }
     const auto inside = fmt::format("{} of the {} {} in another layer's step", fused,
                                     count_of(layers, "layer"), fused == 1 ? "runs" : "run");
     const LoneStep *could = nullptr, *apart = nullptr, *other = nullptr;
     double lost = 0, alone_time = 0;
     std::size_t missed = 0;
-    alone_ = lone_steps(all_.plans, all_.fates);
+    alone_ = lone_steps(all_.plans, all_.outcomes);
     std::stable_sort(alone_.begin(), alone_.end(),
                      [&](const auto& a, const auto& b) { return share(*a.step) > share(*b.step); });
     std::erase_if(alone_, [](const LoneStep& one) { return one.operators == "Convert"; });  // bf16's own

@@ -112,7 +112,7 @@ class Sentences {
     std::string why;
     for (const auto& p : f_.products) {
       if (p.in_8_bits() || (dearest && dearest->f32 >= p.f32)) continue;
-      for (const auto& f : f_.all.fates)
+      for (const auto& f : f_.all.outcomes)
         if (f.name == p.layer)
           for (const auto& e : f.history)
             if (e.kind == LedgerEntry::Kind::refused &&
@@ -128,7 +128,7 @@ class Sentences {
     const auto why = why_float();
     if (!why.empty()) return "; the model's own quantised layers run in f32" + why;
     if (f_.s.impl().options().precision == Precision::f32)
-      for (const auto& f : f_.all.fates)
+      for (const auto& f : f_.all.outcomes)
         if (f.type == "DequantizeLinear" || f.type == "FakeQuantize" || f.type == "Dequantize")
           return "; the model is quantised and runs in f32, as you asked";
     return "";

@@ -11,7 +11,7 @@
 namespace lamina::tool {
 namespace {
 
-/// Sizes that models usually take: of pictures, and of sequences and all else. Each row is tried in turn.
+/// Sizes that models usually take: of images, and of sequences and all else. Each row is tried in turn.
 struct Usual {
   std::int64_t side, length;
 };
@@ -20,7 +20,7 @@ constexpr Usual kUsual[] = {{224, 128}, {256, 64}, {320, 32}, {128, 16},
 
 bool is_channels(std::int64_t size) { return size == 1 || size == 3 || size == 4; }
 
-/// Where height and width are in the shape of a picture; else nothing.
+/// Where height and width are in the shape of an image; else nothing.
 std::vector<std::size_t> sides_of(const Dims& d) {
   if (d.size() == 4 && d[1] < 0 && is_channels(d[3])) return {1, 2};
   if (d.size() == 4) return {2, 3};

@@ -81,7 +81,8 @@ const Rule& rule_named(const std::string& name, const std::shared_ptr<const Rule
 }
 
 std::vector<LedgerEntry> entries_of(const Rule& rule, const Compiled& compiled,
-                                    const std::vector<std::shared_ptr<const Plan>>& plans, const Fate& fate) {
+                                    const std::vector<std::shared_ptr<const Plan>>& plans,
+                                    const LayerOutcome& outcome) {
   std::vector<LedgerEntry> out;
   const auto known = [&](const LedgerEntry& e) {
     return std::any_of(out.begin(), out.end(), [&](const LedgerEntry& o) {
@@ -89,14 +90,14 @@ std::vector<LedgerEntry> entries_of(const Rule& rule, const Compiled& compiled,
     });
   };
   // Plans of several requests tell the same.
-  for (const auto& e : fate.history)
+  for (const auto& e : outcome.history)
     if (e.rule == rule.name && !known(e)) out.push_back(e);
   std::vector<const Ledger*> ledgers;
   for (const auto& plan : plans) ledgers.push_back(&plan->ledger);
   ledgers.push_back(&compiled.ledger());
   std::set<std::string> readers;
   for (const auto* g : graphs_of(compiled, plans))
-    for_nodes_of(*g, fate.id, [&](const Graph& graph, NodeId id) {
+    for_nodes_of(*g, outcome.id, [&](const Graph& graph, NodeId id) {
       for (const auto v : graph.node(id).outputs)
         for (const auto& use : graph.value(v).uses) readers.insert(graph.label(use.node));
     });
@@ -107,7 +108,7 @@ std::vector<LedgerEntry> entries_of(const Rule& rule, const Compiled& compiled,
 }
 
 std::string why_silent(const Rule& rule, const Compiled& compiled,
-                       const std::vector<std::shared_ptr<const Plan>>& plans, const Fate& fate) {
+                       const std::vector<std::shared_ptr<const Plan>>& plans, const LayerOutcome& outcome) {
   const auto& off = compiled.options().disable;
   if (std::find(off.begin(), off.end(), rule.name) != off.end() ||
       std::find(off.begin(), off.end(), "all") != off.end())
@@ -117,7 +118,7 @@ std::string why_silent(const Rule& rule, const Compiled& compiled,
   std::set<std::string> operators;
   bool fits = false, in_bodies = true;
   for (const auto* g : graphs_of(compiled, plans))
-    for_nodes_of(*g, fate.id, [&](const Graph& graph, NodeId id) {
+    for_nodes_of(*g, outcome.id, [&](const Graph& graph, NodeId id) {
       operators.insert(graph.node(id).op.name());
       fits = fits || root_fits(graph, rule.pattern, graph.node(id));
       in_bodies = in_bodies && &graph != g;
@@ -134,29 +135,30 @@ std::string why_silent(const Rule& rule, const Compiled& compiled,
                      shortened(describe(rule.pattern, 2), 400));
 }
 
-bool is_exempt(const Compiled& compiled, const Fate& fate) {
+bool is_exempt(const Compiled& compiled, const LayerOutcome& outcome) {
   const Exemptions exempt(compiled.options().exempt);
   Node alone;  // what rules know of it first
-  alone.name = fate.name;
+  alone.name = outcome.name;
   return exempt.covers(alone, {}) ||
-         std::any_of(fate.nodes.begin(), fate.nodes.end(), [&](const FateNode& n) {
+         std::any_of(outcome.nodes.begin(), outcome.nodes.end(), [&](const OutcomeNode& n) {
            return exempt.covers(n.plan->graph.node(n.node), n.plan->graph.sources);
          });
 }
 
 std::vector<std::string> plan_sentences(const std::vector<std::shared_ptr<const Plan>>& plans,
-                                        const std::vector<Fate>& fates, const Fate& fate) {
+                                        const std::vector<LayerOutcome>& outcomes,
+                                        const LayerOutcome& outcome) {
   std::vector<std::string> out;
-  for (const auto& n : fate.nodes)
+  for (const auto& n : outcome.nodes)
     for (const auto& r : n.choice ? n.choice->refusals : std::vector<Answers::Refusal>())
       if (r.decomposed) out.push_back(fmt::format("{}: {}", r.kernel, r.reason));
   const auto concerns = [&](const LoneStep& lone) {
-    return std::find(lone.layers.begin(), lone.layers.end(), fate.name) != lone.layers.end() ||
-           std::any_of(fate.nodes.begin(), fate.nodes.end(), [&](const FateNode& n) {
+    return std::find(lone.layers.begin(), lone.layers.end(), outcome.name) != lone.layers.end() ||
+           std::any_of(outcome.nodes.begin(), outcome.nodes.end(), [&](const OutcomeNode& n) {
              return n.representative && n.plan == lone.plan && n.plan->graph.label(n.node) == lone.behind;
            });
   };
-  for (const auto& lone : lone_steps(plans, fates))
+  for (const auto& lone : lone_steps(plans, outcomes))
     if (lone.decomposed && concerns(lone)) out.push_back(lone.reasons[0]);
   return out;
 }

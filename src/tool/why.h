@@ -1,6 +1,6 @@
 #pragma once
 /// Why a rule did nothing at a layer.
-#include "api/fate.h"
+#include "api/layer_outcome.h"
 #include "rules/rules.h"
 #include "tool/layers.h"
 
@@ -12,17 +12,19 @@ const Rule& rule_named(const std::string& name, const std::shared_ptr<const Rule
 /// What the rule did or refused at the layer, and at what reads the layer's result: a rule that would join
 /// two nodes speaks at the later one.
 std::vector<LedgerEntry> entries_of(const Rule& rule, const Compiled& compiled,
-                                    const std::vector<std::shared_ptr<const Plan>>& plans, const Fate& fate);
+                                    const std::vector<std::shared_ptr<const Plan>>& plans,
+                                    const LayerOutcome& outcome);
 
 /// For a rule without such entries: a sentence that says what it looks for and what it found.
 std::string why_silent(const Rule& rule, const Compiled& compiled,
-                       const std::vector<std::shared_ptr<const Plan>>& plans, const Fate& fate);
+                       const std::vector<std::shared_ptr<const Plan>>& plans, const LayerOutcome& outcome);
 
 /// The user wants the layer left as it is.
-bool is_exempt(const Compiled& compiled, const Fate& fate);
+bool is_exempt(const Compiled& compiled, const LayerOutcome& outcome);
 
 /// What the plan decided against fusions that rules had made there: a sentence each.
 std::vector<std::string> plan_sentences(const std::vector<std::shared_ptr<const Plan>>& plans,
-                                        const std::vector<Fate>& fates, const Fate& fate);
+                                        const std::vector<LayerOutcome>& outcomes,
+                                        const LayerOutcome& outcome);
 
 }  // namespace lamina::tool

@@ -66,6 +66,11 @@ class Page(unittest.TestCase):
         self.assertEqual(self.run_it("fuse-conv-sum", "--threads", "2", "--max-isa", "avx2", "--seconds", "0", "--rounds", "1").returncode, 0)
         self.assertIn("2 threads, avx2:", (self.at / "page.md").read_text())
 
+    def test_the_page_of_docs_is_that_of_the_data(self) -> None:
+        (self.at / "data.json").write_text((BENCH / "fusions.json").read_text())
+        self.assertEqual(self.run_it().returncode, 0)
+        self.assertEqual((BENCH.parent / "docs/fusions.md").read_text(), (self.at / "page.md").read_text(), "run: bench/fusions")
+
     def test_says_what_it_needs(self) -> None:
         self.assertIn("say what to measure", self.run_it().stderr)
         self.assertEqual(self.run_it("fuse-nothing").returncode, 2)

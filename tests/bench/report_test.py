@@ -9,7 +9,10 @@ import textwrap
 import unittest
 import xml.etree.ElementTree as ET
 
-REPORT = pathlib.Path(__file__).resolve().parents[2] / "bench/report"
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+REPORT = ROOT / "bench/report"
+sys.path.insert(0, str(ROOT / "bench"))
+from network_list import BUILT, CLASSES, CLASSICS, ELSEWHERE, TRAINED  # noqa: E402
 
 # Takes bench/compare's options and writes what it would: lamina takes 2, OpenVINO 3, ONNX Runtime fails on b.
 COMPARE = textwrap.dedent("""
@@ -80,12 +83,25 @@ class Report(unittest.TestCase):
         self.assertIn("median over 3 to 7 rounds", page)
         self.assertIn("| c | 2.1 | wrong | 0.50 |", page)
 
+    def test_the_pages_of_docs_are_those_of_the_data(self) -> None:
+        (self.at / "data.json").write_text((ROOT / "bench/performance.json").read_text())
+        self.assertEqual(self.run_report().returncode, 0)
+        for name in ("performance.md", "performance.svg"):
+            self.assertEqual((ROOT / "docs" / name).read_text(), (self.at / name).read_text(), "run: bench/report")
+
     def test_says_what_it_needs(self) -> None:
         done = self.run_report(self.at / "a.onnx", "--compare", self.at / "nowhere.py")
         self.assertEqual(done.returncode, 1)
         self.assertIn("say with --compare what measures", done.stderr)
         done = self.run_report()
         self.assertIn("name models to measure", done.stderr)
+
+
+class Networks(unittest.TestCase):
+    def test_a_class_names_networks_of_the_list_and_shares_none(self) -> None:
+        named = [name for names in CLASSES.values() for name in names]
+        self.assertLessEqual(set(named), {*CLASSICS, *BUILT, *TRAINED, *ELSEWHERE})
+        self.assertEqual(sorted(named), sorted(set(named)))
 
 
 if __name__ == "__main__":

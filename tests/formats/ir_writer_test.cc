@@ -9,7 +9,7 @@
 #include "formats/ir/text.h"
 #include "ops/operators.h"
 #include "rules/optimize.h"
-#include "tests/formats/spelled_examples.h"
+#include "tests/formats/legalised_examples.h"
 #include "tests/ops/operator_examples.h"
 #include "tests/support/run_graph.h"
 #include "tests/support/written_ir.h"
@@ -360,7 +360,7 @@ TEST(IrWriter, writes_files_for_others) {
   options.compress_to_fp16 = std::getenv("LAMINA_IR_HALVES") != nullptr;
   std::size_t n = 0;
   std::vector<std::string> examples = operator_examples();
-  examples.insert(examples.end(), std::begin(kSpelledExamples), std::end(kSpelledExamples));
+  examples.insert(examples.end(), std::begin(kLegalisedExamples), std::end(kLegalisedExamples));
   if (!std::getenv("LAMINA_IR_MODELS"))
     for (const auto& text : examples) {
       const Graph graph = parse(text);

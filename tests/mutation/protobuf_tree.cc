@@ -8,161 +8,10 @@
 #include <protozero/pbf_writer.hpp>
 #include <stdexcept>
 
+#include "tests/mutation/protobuf_schema.h"
+
 namespace lamina::testing {
 namespace {
-
-struct Field {
-  std::uint32_t number;
-  std::string_view name;
-  char type;  ///< message, integer, float, double, string, bytes: by their first letters
-  std::string_view message = {};
-};
-
-using Schema = std::map<std::string_view, std::vector<Field>>;
-
-const Schema& schema() {
-  static const Schema all{
-      // ONNX
-      {"ModelProto",
-       {{1, "ir_version", 'i'},
-        {7, "graph", 'm', "GraphProto"},
-        {8, "opset_import", 'm', "OperatorSetIdProto"},
-        {25, "functions", 'm', "FunctionProto"}}},
-      {"OperatorSetIdProto", {{1, "domain", 's'}, {2, "version", 'i'}}},
-      {"FunctionProto",
-       {{1, "name", 's'},
-        {4, "input", 's'},
-        {5, "output", 's'},
-        {6, "attribute_name", 's'},
-        {7, "node", 'm', "NodeProto"},
-        {9, "opset_import", 'm', "OperatorSetIdProto"},
-        {10, "domain", 's'},
-        {11, "attribute_proto", 'm', "AttributeProto"}}},
-      {"GraphProto",
-       {{1, "node", 'm', "NodeProto"},
-        {2, "name", 's'},
-        {5, "initializer", 'm', "TensorProto"},
-        {11, "input", 'm', "ValueInfoProto"},
-        {12, "output", 'm', "ValueInfoProto"},
-        {13, "value_info", 'm', "ValueInfoProto"},
-        {15, "sparse_initializer", 'm', "SparseTensorProto"}}},
-      {"NodeProto",
-       {{1, "input", 's'},
-        {2, "output", 's'},
-        {3, "name", 's'},
-        {4, "op_type", 's'},
-        {5, "attribute", 'm', "AttributeProto"},
-        {7, "domain", 's'}}},
-      {"AttributeProto",
-       {{1, "name", 's'},
-        {2, "f", 'f'},
-        {3, "i", 'i'},
-        {4, "s", 's'},
-        {5, "t", 'm', "TensorProto"},
-        {6, "g", 'm', "GraphProto"},
-        {7, "floats", 'f'},
-        {8, "ints", 'i'},
-        {9, "strings", 's'},
-        {10, "tensors", 'm', "TensorProto"},
-        {11, "graphs", 'm', "GraphProto"},
-        {20, "type", 'i'},
-        {21, "ref_attr_name", 's'},
-        {22, "sparse_tensor", 'm', "SparseTensorProto"}}},
-      {"TensorProto",
-       {{1, "dims", 'i'},
-        {2, "data_type", 'i'},
-        {4, "float_data", 'f'},
-        {5, "int32_data", 'i'},
-        {6, "string_data", 's'},
-        {7, "int64_data", 'i'},
-        {8, "name", 's'},
-        {9, "raw_data", 'b'},
-        {10, "double_data", 'd'},
-        {11, "uint64_data", 'i'},
-        {14, "data_location", 'i'}}},
-      {"SparseTensorProto",
-       {{1, "values", 'm', "TensorProto"}, {2, "indices", 'm', "TensorProto"}, {3, "dims", 'i'}}},
-      {"ValueInfoProto", {{1, "name", 's'}, {2, "type", 'm', "TypeProto"}}},
-      {"TypeProto",
-       {{1, "tensor_type", 'm', "TypeProto.Tensor"},
-        {4, "sequence_type", 'm', "TypeProto.Sequence"},
-        {9, "optional_type", 'm', "TypeProto.Sequence"}}},
-      {"TypeProto.Tensor", {{1, "elem_type", 'i'}, {2, "shape", 'm', "ShapeProto"}}},
-      {"TypeProto.Sequence", {{1, "sequence_elem", 'm', "TypeProto"}}},
-      {"ShapeProto", {{1, "dim", 'm', "DimProto"}}},
-      {"DimProto", {{1, "dim_value", 'i'}, {2, "dim_param", 's'}}},
-      // TensorFlow
-      {"GraphDef",
-       {{1, "node", 'm', "NodeDef"}, {2, "library", 'm', "Library"}, {4, "versions", 'm', "Versions"}}},
-      {"Versions", {{1, "producer", 'i'}, {2, "min_consumer", 'i'}}},
-      {"Library", {{1, "function", 'm', "FunctionDef"}}},
-      {"FunctionDef",
-       {{1, "signature", 'm', "OpDef"},
-        {3, "node", 'm', "NodeDef"},
-        {4, "ret", 'm', "Ret"},
-        {5, "attr", 'm', "AttrEntry"}}},
-      {"OpDef", {{1, "name", 's'}, {2, "input_arg", 'm', "ArgDef"}, {3, "output_arg", 'm', "ArgDef"}}},
-      {"ArgDef", {{1, "name", 's'}, {3, "type", 'i'}, {4, "type_attr", 's'}, {5, "number_attr", 's'}}},
-      {"Ret", {{1, "key", 's'}, {2, "value", 's'}}},
-      {"NodeDef",
-       {{1, "name", 's'},
-        {2, "op", 's'},
-        {3, "input", 's'},
-        {4, "device", 's'},
-        {5, "attr", 'm', "AttrEntry"}}},
-      {"AttrEntry", {{1, "key", 's'}, {2, "value", 'm', "AttrValue"}}},
-      {"AttrValue",
-       {{1, "list", 'm', "AttrList"},
-        {2, "s", 's'},
-        {3, "i", 'i'},
-        {4, "f", 'f'},
-        {5, "b", 'i'},
-        {6, "type", 'i'},
-        {7, "shape", 'm', "TensorShape"},
-        {8, "tensor", 'm', "TfTensor"},
-        {9, "placeholder", 's'},
-        {10, "func", 'm', "NameAttrList"}}},
-      {"AttrList",
-       {{2, "s", 's'},
-        {3, "i", 'i'},
-        {4, "f", 'f'},
-        {5, "b", 'i'},
-        {6, "type", 'i'},
-        {7, "shape", 'm', "TensorShape"},
-        {8, "tensor", 'm', "TfTensor"},
-        {9, "func", 'm', "NameAttrList"}}},
-      {"NameAttrList", {{1, "name", 's'}, {2, "attr", 'm', "AttrEntry"}}},
-      {"TensorShape", {{2, "dim", 'm', "TfDim"}, {3, "unknown_rank", 'i'}}},
-      {"TfDim", {{1, "size", 'i'}, {2, "name", 's'}}},
-      {"TfTensor",
-       {{1, "dtype", 'i'},
-        {2, "tensor_shape", 'm', "TensorShape"},
-        {4, "tensor_content", 'b'},
-        {5, "float_val", 'f'},
-        {6, "double_val", 'd'},
-        {7, "int_val", 'i'},
-        {8, "string_val", 's'},
-        {10, "int64_val", 'i'},
-        {11, "bool_val", 'i'},
-        {13, "half_val", 'i'}}},
-      // Caffe
-      {"NetParameter", {{1, "name", 's'}, {2, "layers", 'm', "V1Layer"}, {100, "layer", 'm', "Layer"}}},
-      {"V1Layer",
-       {{2, "bottom", 's'}, {3, "top", 's'}, {4, "name", 's'}, {5, "type", 'i'}, {6, "blobs", 'm', "Blob"}}},
-      {"Layer",
-       {{1, "name", 's'}, {2, "type", 's'}, {3, "bottom", 's'}, {4, "top", 's'}, {7, "blobs", 'm', "Blob"}}},
-      {"Blob",
-       {{1, "num", 'i'},
-        {2, "channels", 'i'},
-        {3, "height", 'i'},
-        {4, "width", 'i'},
-        {5, "data", 'f'},
-        {7, "shape", 'm', "BlobShape"},
-        {8, "double_data", 'd'}}},
-      {"BlobShape", {{1, "dim", 'i'}}},
-  };
-  return all;
-}
 
 constexpr std::size_t kMostNumbers = 64;  // of a field; more of them stay bytes
 constexpr int kDeepest = 40;
@@ -179,7 +28,7 @@ Tree other(const protozero::pbf_reader& field, std::string_view bytes) {
 
 /// One element of a repeated field, or all of a packed one.
 template <class Get, class Packed>
-void numbers(protozero::pbf_reader& in, const Field& f, Tree& to, Tree::Kind kind, const Get& get,
+void numbers(protozero::pbf_reader& in, const ProtobufField& f, Tree& to, Tree::Kind kind, const Get& get,
              const Packed& get_packed) {
   const auto add = [&](auto value) {
     auto number = leaf(f.name, kind);
@@ -202,7 +51,7 @@ void numbers(protozero::pbf_reader& in, const Field& f, Tree& to, Tree::Kind kin
 
 void parse(std::string_view bytes, std::string_view message, Tree& to, int depth);
 
-void parse_field(protozero::pbf_reader& in, const Field& f, Tree& to, int depth) {
+void parse_field(protozero::pbf_reader& in, const ProtobufField& f, Tree& to, int depth) {
   switch (f.type) {
     case 'm': {
       auto child = leaf(f.name, Tree::Kind::group);
@@ -236,7 +85,7 @@ void parse_field(protozero::pbf_reader& in, const Field& f, Tree& to, int depth)
 void parse(std::string_view bytes, std::string_view message, Tree& to, int depth) {
   if (depth > kDeepest) throw std::runtime_error("too deep");
   to.text = std::string(message);
-  const auto& fields = schema().at(message);
+  const auto& fields = fields_of(message);
   protozero::pbf_reader in(bytes.data(), bytes.size());
   while (in.next()) {
     const auto f = std::find_if(fields.begin(), fields.end(), [&](auto& x) { return x.number == in.tag(); });
@@ -253,7 +102,7 @@ void parse(std::string_view bytes, std::string_view message, Tree& to, int depth
 
 void write(const Tree& tree, std::string& bytes) {
   protozero::pbf_writer out(bytes);
-  const auto& fields = schema().at(tree.text);
+  const auto& fields = fields_of(tree.text);
   for (const auto& c : tree.children) {
     if (c.name.starts_with("#")) {
       out.add_bytes(static_cast<std::uint32_t>(std::stoul(c.name.substr(1))), c.text);

@@ -215,7 +215,7 @@ TEST(Border, what_does_not_fit_is_refused) {
   refused([](auto& o) { o.scale_values = {"[0]"}; });
   refused([](auto& o) { o.scale_values = {"[1e-60]"}; });
   refused([](auto& o) { o.mean_values = {"[1e300]"}; });
-  refused([](auto& o) { o.mean_values = {"[1,2]"}, o.inputs.picture.layout = {"[NCHW]"}; });
+  refused([](auto& o) { o.mean_values = {"[1,2]"}, o.inputs.image.layout = {"[NCHW]"}; });
   BenchmarkOptions o;
   o.types = {"iop=z:f32"};
   EXPECT_THROW(with_border(three_channels(), o), Error);

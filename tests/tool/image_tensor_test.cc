@@ -9,7 +9,7 @@
 namespace lamina::tool {
 namespace {
 
-/// Pixel i of the picture is (i, i + 100, i + 200).
+/// Pixel i of the image is (i, i + 100, i + 200).
 Image ramp(int width, int height) {
   Image image{width, height, {}, false, {}};
   for (int i = 0; i < width * height; ++i)
@@ -27,14 +27,14 @@ struct Made {
   std::vector<double> values() const { return to_doubles(tensor); }
 };
 
-Made made(const Port& port, const std::vector<Image>& pictures, const PictureOptions& options = {}) {
+Made made(const Port& port, const std::vector<Image>& images, const ImageOptions& options = {}) {
   Made m;
-  m.tensor = tensor_of(pictures, std::vector<std::string>(pictures.size(), "dir/p.ppm"), port, port.shape,
+  m.tensor = tensor_of(images, std::vector<std::string>(images.size(), "dir/p.ppm"), port, port.shape,
                        options, m.notes);
   return m;
 }
 
-TEST(ImageTensor, UnknownSizesAreThePicturesOwn) {
+TEST(ImageTensor, UnknownSizesAreTheImagesOwn) {
   const auto last = made(port_of({-1, -1, -1, 3}), {ramp(4, 2)});
   EXPECT_EQ(last.tensor.shape(), (Dims{1, 2, 4, 3}));
   EXPECT_EQ(last.values()[4], 101);
@@ -54,7 +54,7 @@ TEST(ImageTensor, OneUnknownSizeKeepsTheProportions) {
 TEST(ImageTensor, StretchAndLetterbox) {
   const auto stretched = made(port_of({1, 3, 4, 4}), {ramp(4, 2)});
   EXPECT_NE(stretched.notes[0].find("stretched to 4x4"), std::string::npos) << stretched.notes[0];
-  PictureOptions options;
+  ImageOptions options;
   options.fit = "letterbox";
   const auto boxed = made(port_of({1, 3, 4, 4}), {ramp(4, 2)}, options);
   const auto v = boxed.values();
@@ -63,7 +63,7 @@ TEST(ImageTensor, StretchAndLetterbox) {
 }
 
 TEST(ImageTensor, MeanAndScaleGoByTheModelsChannels) {
-  PictureOptions options;
+  ImageOptions options;
   options.color = "bgr";
   options.mean = {200, 100, 0};
   options.scale = {1, 1, 2};
@@ -72,7 +72,7 @@ TEST(ImageTensor, MeanAndScaleGoByTheModelsChannels) {
   EXPECT_NE(m.notes[0].find("RGB to BGR, (pixel - 200,100,0) / 1,1,2"), std::string::npos) << m.notes[0];
 }
 
-TEST(ImageTensor, GreyModelsAndGreyPictures) {
+TEST(ImageTensor, GreyModelsAndGreyImages) {
   const auto to_grey = made(port_of({1, 1, 1, 1}), {ramp(1, 1)});
   EXPECT_NEAR(to_grey.values()[0], 0.587 * 100 + 0.114 * 200, 1e-9);
   EXPECT_NE(to_grey.notes[0].find("colour to grey"), std::string::npos);
@@ -82,7 +82,7 @@ TEST(ImageTensor, GreyModelsAndGreyPictures) {
 }
 
 TEST(ImageTensor, IntegersAreRoundedAndCut) {
-  PictureOptions options;
+  ImageOptions options;
   options.scale = {2};
   EXPECT_EQ(made(port_of({1, 3, 1, 1}, ElementType::u8), {ramp(1, 1)}, options).values(),
             (std::vector<double>{0, 50, 100}));
@@ -93,7 +93,7 @@ TEST(ImageTensor, IntegersAreRoundedAndCut) {
 }
 
 TEST(ImageTensor, IntegersAreCutToWhatTheirTypeHolds) {
-  PictureOptions options;
+  ImageOptions options;
   options.scale = {1e-3};  // pixel 100 is 100000
   for (const auto type : {ElementType::i32, ElementType::u32, ElementType::i64, ElementType::u64}) {
     const auto m = made(port_of({1, 3, 1, 1}, type), {ramp(1, 1)}, options);
@@ -114,7 +114,7 @@ TEST(ImageTensor, IntegersAreCutToWhatTheirTypeHolds) {
 }
 
 TEST(ImageTensor, FloatsThatDoNotHoldTheValuesAreRefused) {
-  PictureOptions options;
+  ImageOptions options;
   options.scale = {1e-3};
   EXPECT_THROW(made(port_of({1, 3, 1, 1}, ElementType::f16), {ramp(1, 1)}, options), UsageError);
   EXPECT_EQ(made(port_of({1, 3, 1, 1}, ElementType::bf16), {ramp(1, 1)}, options).values()[0], 0);
@@ -133,7 +133,7 @@ TEST(ImageTensor, LayoutsOfAllKinds) {
   EXPECT_EQ(made(port_of({-1, -1}), {ramp(4, 2)}).tensor.shape(), (Dims{2, 4}));
   EXPECT_THROW(made(port_of({-1, -1, -1}), {ramp(4, 2)}), Error);
   EXPECT_THROW(made(port_of({1, 3, 8, 8, 8}), {ramp(4, 2)}), Error);
-  PictureOptions options;
+  ImageOptions options;
   options.layout = {"y=NHWC", "x=wchn"};
   const auto m = made(port_of({-1, -1, -1, -1}), {ramp(4, 2)}, options);
   EXPECT_EQ(m.tensor.shape(), (Dims{4, 3, 2, 1}));
@@ -148,7 +148,7 @@ TEST(ImageTensor, LayoutsOfAllKinds) {
   EXPECT_THROW(made(port_of({1, 3, 2, 2}), {ramp(4, 2)}, options), Error);
 }
 
-TEST(ImageTensor, SeveralPicturesFillABatch) {
+TEST(ImageTensor, SeveralImagesFillABatch) {
   const auto own = made(port_of({-1, 3, -1, -1}), {ramp(4, 2), ramp(2, 1)});
   EXPECT_EQ(own.tensor.shape(), (Dims{2, 3, 2, 4}));
   EXPECT_EQ(own.notes.size(), 2u);
@@ -160,7 +160,7 @@ TEST(ImageTensor, SeveralPicturesFillABatch) {
 }
 
 TEST(ImageTensor, ValuesThatDoNotFit) {
-  PictureOptions options;
+  ImageOptions options;
   options.mean = {1, 2};
   EXPECT_THROW(made(port_of({1, 3, 2, 2}), {ramp(2, 2)}, options), UsageError);
   options.mean = {};

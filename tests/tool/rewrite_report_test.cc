@@ -73,7 +73,7 @@ TEST(RewriteReport, ShowsEachRewriteBeforeAndAfter) {
     EXPECT_EQ(count(page, outside), 0u) << outside;
 }
 
-TEST(RewriteReport, PicturesShowMatchedNodesAndTheirNeighbours) {
+TEST(RewriteReport, DrawingsShowMatchedNodesAndTheirNeighbours) {
   OptimizeOptions only;
   for (const auto& rule : all_rules())
     if (rule.name != "remove-identity") only.disable.push_back(rule.name);

@@ -44,7 +44,7 @@ class Call : public Building {
   const Blob& blob(std::size_t i) const;  ///< throws when there is none, naming the file that lacks it
   /// The blob's values with these dims. Throws if it has another number of them.
   Tensor tensor(std::size_t i, const Dims& dims) const;
-  /// All of them along one axis.
+  /// The blob's values along one axis.
   Tensor vector(std::size_t i) const;
 
   // Building.
@@ -65,7 +65,7 @@ class Call : public Building {
 using Converter = Values (*)(const Call&);
 using ConverterTable = TypeTable<Converter>;
 
-/// All of them; built on first use.
+/// The table of all converters; it is built on first use.
 const ConverterTable& converters();
 
 // One function per family, each in the file of its name.

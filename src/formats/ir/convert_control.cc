@@ -5,6 +5,7 @@
 #include <map>
 #include <set>
 
+#include "formats/building.h"
 #include "formats/ir/converters.h"
 #include "formats/ir/loop_body.h"
 #include "formats/ir/text.h"
@@ -206,11 +207,12 @@ class LoopConverter {
   Graph build_body() {
     Graph body;
     GraphBuilder builder(c_.reading(), body, body_.net);
-    if (iteration_)
+    if (iteration_) {
       builder.add_parameter(iteration_->internal);
-    else
-      body.add_input("iteration", {ElementType::i64, Shape::of({})});
-    body.add_input("condition", {ElementType::boolean, Shape::of({})});
+      body.add_input("condition", {ElementType::boolean, Shape::of({})});
+    } else {
+      add_counters(body);
+    }
     for (const auto* group : {&carried_, &slices_, &captured_})
       for (const Mapping* m : *group) builder.add_parameter(m->internal);
     std::vector<std::uint32_t> wanted;

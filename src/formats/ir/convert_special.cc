@@ -11,7 +11,7 @@
 namespace lamina::ir {
 namespace {
 
-/// Until opset4 gamma and beta stand before x.
+/// Up to opset4, gamma and beta are inputs before x.
 void batch_norm(LayerContext& c) {
   c.want_inputs(5, 5);
   std::vector<NamedAttribute> renamed;

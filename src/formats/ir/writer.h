@@ -27,9 +27,9 @@ struct WrittenIr {
 };
 
 /// Writes the network to `xml_path` and its constants beside it, under the same name with .bin: both
-/// completely or not at all. lamina's own operators are spelled out in OpenVINO's. Throws Error: unsupported
-/// for a node that IR has no operators for, bad_option for a version that is none, bad_file for paths that
-/// cannot be written.
+/// completely or not at all. lamina's own operators are legalised: replaced by OpenVINO's. Throws Error:
+/// unsupported for a node that IR has no operators for, bad_option for a version that is none, bad_file for
+/// paths that cannot be written.
 WrittenIr write_ir(const Loaded& loaded, const std::string& xml_path, const WriteIrOptions& options = {});
 
 /// FILE.bin of FILE.xml.

@@ -80,7 +80,7 @@ class ConverterTable {
   std::map<std::pair<std::string, std::string>, Converter> rows_;
 };
 
-/// All of them; built on first use.
+/// The table of all converters; it is built on first use.
 const ConverterTable& converters();
 
 inline constexpr std::string_view kMicrosoft = "com.microsoft";
@@ -109,6 +109,7 @@ void register_scan(ConverterTable& t);
 void register_attention(ConverterTable& t);
 void register_signal(ConverterTable& t);
 void register_sequence(ConverterTable& t);
+void register_sequence_map(ConverterTable& t);
 void register_microsoft(ConverterTable& t);
 void register_ml(ConverterTable& t);
 

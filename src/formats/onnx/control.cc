@@ -6,7 +6,7 @@
 #include "formats/onnx/build.h"
 #include "formats/onnx/importer.h"
 #include "formats/onnx/loops.h"
-#include "formats/onnx/sequence.h"
+#include "formats/onnx/packed_sequence.h"
 #include "ops/elementwise.h"
 
 namespace lamina::onnx {

@@ -5,13 +5,6 @@
 
 namespace lamina::onnx {
 
-ValueId add_counters(Graph& body) {
-  const Shape scalar(std::vector<Dim>{});
-  const auto iteration = body.add_input("iteration", {ElementType::i64, scalar});
-  body.add_input("condition", {ElementType::boolean, scalar});
-  return iteration;
-}
-
 void add_stacked(Graph& body, const Values& stacked, Ints& axes) {
   for (std::size_t i = 0; i < stacked.size(); ++i) {
     const auto axis = body.add_constant(Tensor::of<std::int64_t>({1}, Ints{axes[i]}));

@@ -1,10 +1,9 @@
-/// Sequences whose length, or the positions asked for in them, are known at run time only.
+#include "formats/onnx/packed_sequence.h"
+
 #include <functional>
 #include <limits>
 #include <numeric>
 
-#include "formats/onnx/loops.h"
-#include "formats/onnx/sequence.h"
 #include "ops/control.h"
 #include "ops/elementwise.h"
 #include "ops/gathering.h"

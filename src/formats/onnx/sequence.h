@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <string_view>
 
-#include "formats/building.h"
 #include "formats/onnx/call.h"
 #include "formats/onnx/proto.h"
 #include "graph/graph.h"
@@ -47,27 +46,10 @@ void erase_sequences(Graph& graph);
 TensorType common_item(const TensorType& a, const TensorType& b);
 TensorType item_type(const Graph& graph, const Sequence& s);
 
-// Operations on sequences (packed_sequence.cc). Positions are integer scalars; a position outside of the
-// sequence is an error when the model runs.
-ValueId length_of(const Building& b, const Sequence& s);  ///< i64 scalar
-ValueId element_at(const Building& b, const Sequence& s, ValueId position);
-/// The packed form. `like`: the type of elements, used if the sequence has none.
-Sequence packed(const Building& b, const Sequence& s, const TensorType& like = {});
-Sequence with_inserted(const Building& b, const Sequence& s, ValueId element, ValueId position = {});
-Sequence without(const Building& b, const Sequence& s, ValueId position);
-/// The elements of `first`, then those of `second`; both are packed.
-Sequence chained(const Building& b, const Sequence& first, const Sequence& second);
-/// All elements joined along an axis that they have, or along a new one.
-ValueId joined(const Building& b, const Sequence& s, std::int64_t axis, bool new_axis);
-
 /// The values that a body needs as inputs to read `v`: `v` itself, or what a sequence is made of, without
 /// constants.
 Values held_values(const Graph& graph, ValueId v);
 /// The same value or sequence inside of a body: parameters for held_values(), and copies of constants.
 ValueId bring_in(Graph& body, const Graph& around, ValueId v, std::string_view name);
-
-// The parts of an element in a packed sequence: its numbers as a vector, its shape as a row, i64 [1, rank].
-ValueId numbers_of(const Building& b, ValueId element);
-ValueId shape_row(const Building& b, ValueId element);
 
 }  // namespace lamina::onnx

@@ -3,8 +3,8 @@
 
 #include "formats/onnx/build.h"
 #include "formats/onnx/importer.h"
-#include "formats/onnx/loops.h"
-#include "formats/onnx/sequence.h"
+#include "formats/onnx/packed_sequence.h"
+#include "formats/onnx/sequence_operators.h"
 #include "ops/control.h"
 #include "ops/elementwise.h"
 #include "ops/generation.h"
@@ -12,9 +12,8 @@
 #include "ops/reduction.h"
 
 namespace lamina::onnx {
-namespace {
 
-Values make(Call& c, const Sequence& s) {
+Values sequence_values(Call& c, const Sequence& s) {
   if (s.form == SequenceForm::listed && s.values.size() > kLongestList)
     c.unsupported("a sequence of {} elements, more than {}", s.values.size(), kLongestList);
   auto& budget = c.importer().sequence_budget;
@@ -22,10 +21,10 @@ Values make(Call& c, const Sequence& s) {
   return {add_sequence(c.graph(), s)};
 }
 
-Values make_list(Call& c, Values elements) {
+Values list_values(Call& c, Values elements) {
   for (auto v : elements)
     if (is_sequence(c.graph(), v)) c.fail("a sequence as an element of a sequence");
-  return make(c, {SequenceForm::listed, std::move(elements), {}});
+  return sequence_values(c, {SequenceForm::listed, std::move(elements), {}});
 }
 
 Sequence sequence_in(const Call& c, std::size_t input) {
@@ -34,6 +33,8 @@ Sequence sequence_in(const Call& c, std::size_t input) {
   if (c.element(v) == ElementType::undefined) c.unsupported("a sequence that is not known");
   c.fail("input {} is a tensor, wanted a sequence", input);
 }
+
+namespace {
 
 ValueId element_in(const Call& c, std::size_t input) {
   const auto v = c.in(input);
@@ -63,11 +64,11 @@ std::optional<std::size_t> place_of(const Call& c, const Values& elements) {
 
 Values convert_construct(Call& c) {
   if (c.inputs() == 0) c.fail("has no inputs");
-  return make_list(c, c.all_present());
+  return list_values(c, c.all_present());
 }
 
 Values convert_empty(Call& c) {
-  return make(c, {SequenceForm::listed, {}, {c.element_attribute("dtype", ElementType::f32), {}}});
+  return sequence_values(c, {SequenceForm::listed, {}, {c.element_attribute("dtype", ElementType::f32), {}}});
 }
 
 Values convert_insert(Call& c) {
@@ -78,10 +79,10 @@ Values convert_insert(Call& c) {
     const auto place = c.has(2) ? position(c, 2, all.size(), all.size()) : all.size();
     if (place) {
       all.insert(all.begin() + static_cast<std::ptrdiff_t>(*place), element);
-      return make(c, s);
+      return sequence_values(c, s);
     }
   }
-  return make(c, with_inserted(c, s, element, c.maybe(2)));
+  return sequence_values(c, with_inserted(c, s, element, c.maybe(2)));
 }
 
 Values convert_erase(Call& c) {
@@ -89,9 +90,9 @@ Values convert_erase(Call& c) {
   if (s.form == SequenceForm::listed)
     if (const auto place = place_of(c, s.values)) {
       s.values.erase(s.values.begin() + static_cast<std::ptrdiff_t>(*place));
-      return make(c, s);
+      return sequence_values(c, s);
     }
-  return make(c, without(c, s, c.has(1) ? c.in(1) : c.int_constant(-1)));
+  return sequence_values(c, without(c, s, c.has(1) ? c.in(1) : c.int_constant(-1)));
 }
 
 Values convert_at(Call& c) {
@@ -133,7 +134,7 @@ Values even_parts(Call& c, std::int64_t axis, ValueId part) {
   const auto size = c.pick(c.shape_of(x), 0, axis);
   const auto starts = c.add(Range{ElementType::i64}, {zero, size, part});
   const auto lengths = c.add(Minimum{}, {part, subtract(c, size, starts)});
-  return make(c, {SequenceForm::parts, {x, starts, lengths}, {}, axis});
+  return sequence_values(c, {SequenceForm::parts, {x, starts, lengths}, {}, axis});
 }
 
 /// Splits into parts of given lengths, whose number is known at run time only, or too large for a list.
@@ -153,15 +154,15 @@ Values uneven_parts(Call& c, std::int64_t axis, ValueId lengths) {
   // 0.
   const auto x = c.reshape(c.in(0), c.concat(std::move(pattern), 0));
   const auto starts = c.add(CumSum{true}, {lengths, c.int_constant(0)});
-  return make(c, {SequenceForm::parts, {x, starts, lengths}, {}, axis});
+  return sequence_values(c, {SequenceForm::parts, {x, starts, lengths}, {}, axis});
 }
 
 Values listed_parts(Call& c, std::int64_t axis, ValueId lengths, std::int64_t count) {
-  if (count == 0) return make(c, {SequenceForm::listed, {}, {c.element(c.in(0)), {}}});
+  if (count == 0) return sequence_values(c, {SequenceForm::listed, {}, {c.element(c.in(0)), {}}});
   auto parts = c.add_all(VariadicSplit{}, {c.in(0), c.int_constant(axis), lengths}, static_cast<int>(count));
   if (!c.has(1) && !c.flag("keepdims", true))
     for (auto& v : parts) v = c.squeeze(v, {axis});
-  return make_list(c, std::move(parts));
+  return list_values(c, std::move(parts));
 }
 
 Values convert_split_by_lengths(Call& c, std::int64_t axis) {
@@ -185,96 +186,12 @@ Values convert_split_to_sequence(Call& c) {
   const auto size = c.shape(x)[static_cast<std::size_t>(axis)];
   if (!known || !size.known() || size.size() / known->at(0) >= static_cast<std::int64_t>(kLongestList)) {
     if (c.has(1)) return even_parts(c, axis, c.in(1));
-    return make(c, {SequenceForm::rows, {x}, {}, axis, c.flag("keepdims", true)});
+    return sequence_values(c, {SequenceForm::rows, {x}, {}, axis, c.flag("keepdims", true)});
   }
   const auto part = known->at(0);
   Ints lengths(static_cast<std::size_t>(size.size() / part), part);
   if (size.size() % part != 0) lengths.push_back(size.size() % part);
   return listed_parts(c, axis, c.ints_constant(lengths), std::ssize(lengths));
-}
-
-// SequenceMap: the body runs on the elements of one or more sequences.
-
-const GraphProto& map_body(Call& c) {
-  const auto* proto = c.body("body");
-  if (proto->outputs.size() != c.outputs() || proto->inputs.size() != c.inputs())
-    c.fail("the body has {} inputs and {} outputs, the node {} and {}", proto->inputs.size(),
-           proto->outputs.size(), c.inputs(), c.outputs());
-  return *proto;
-}
-
-/// The sequences are lists: the body is read once for each element.
-Values map_lists(Call& c, const GraphProto& proto, std::size_t count) {
-  std::vector<Values> made(c.outputs());
-  for (std::size_t i = 0; i < count; ++i) {
-    Values own;
-    for (auto v : c.all())
-      own.push_back(is_sequence(c.graph(), v) ? sequence_of(c.graph(), v).values.at(i) : v);
-    const auto outputs = c.importer().inline_body(c.scope(), proto, own);
-    for (std::size_t o = 0; o < made.size(); ++o) made[o].push_back(outputs[o]);
-  }
-  Values out;
-  for (auto& elements : made) out.push_back(make_list(c, std::move(elements))[0]);
-  return out;
-}
-
-/// Makes a Loop over the elements; its results are joined to packed sequences.
-Values map_by_loop(Call& c, const GraphProto& proto) {
-  const auto captured = c.importer().captures(c.scope(), {&proto});
-  std::vector<TensorType> items;
-  Loop op;
-  BodyPlan plan;
-  plan.begin = [&](Graph& body) {
-    const auto iteration = add_counters(body);
-    const Building inside(body, c.importer().folding_budget);
-    Values own;
-    for (std::size_t i = 0; i < c.inputs(); ++i) {
-      const auto v = bring_in(body, c.graph(), c.in(i), proto.inputs[i].name);
-      own.push_back(is_sequence(body, v) ? element_at(inside, sequence_of(body, v), iteration) : v);
-    }
-    return own;
-  };
-  plan.end = [&](Graph& body, const Values& outputs) {
-    const Building inside(body, c.importer().folding_budget);
-    body.add_result("condition", body.add_constant(Tensor::scalar<bool>(true)));
-    for (auto v : outputs) {
-      if (is_sequence(body, v)) throw NotSupported{"a sequence as an element of a sequence"};
-      items.push_back(body.type(v));
-      for (auto part : {numbers_of(inside, v), shape_row(inside, v)}) {
-        body.add_result(body.value(part).name, part);
-        op.concat_axes.push_back(0);
-      }
-    }
-  };
-  std::vector<Graph> bodies;
-  bodies.push_back(c.importer().import_body(c.scope(), proto, captured, plan));
-  Values inputs{length_of(c, sequence_in(c, 0)), {}};
-  for (auto v : c.all())
-    for (auto held : held_values(c.graph(), v)) inputs.push_back(held);
-  for (auto v : captured_values(c.graph(), captured)) inputs.push_back(v);
-  const auto made =
-      c.add_all(op, std::move(inputs), static_cast<int>(op.concat_axes.size()), std::move(bodies));
-  Values out;
-  for (std::size_t o = 0; o < items.size(); ++o)
-    out.push_back(make(c, {SequenceForm::packed, {made[2 * o], made[2 * o + 1]}, items[o]})[0]);
-  return out;
-}
-
-Values convert_map(Call& c) {
-  constexpr std::size_t kMostInlined = 10'000;
-  const auto& proto = map_body(c);
-  const auto first = sequence_in(c, 0);
-  bool listed = first.form == SequenceForm::listed && !first.values.empty() &&
-                first.values.size() * (proto.nodes.size() + 1) <= kMostInlined;
-  for (auto v : c.all_present()) {
-    if (!is_sequence(c.graph(), v)) continue;
-    const auto s = sequence_of(c.graph(), v);
-    if (s.form != SequenceForm::listed) listed = false;
-    if (s.form == SequenceForm::listed && first.form == SequenceForm::listed &&
-        s.values.size() != first.values.size())
-      c.fail("sequences of {} and {} elements, wanted the same number", first.values.size(), s.values.size());
-  }
-  return listed ? map_lists(c, proto, first.values.size()) : map_by_loop(c, proto);
 }
 
 // Optionals: whether one has a value is known while the model is read.
@@ -285,7 +202,7 @@ bool is_absent(const Call& c, ValueId v) {
 
 Values convert_optional(Call& c) {
   if (c.has(0)) return {c.in(0)};
-  return make(c, {SequenceForm::absent, {}, {}});
+  return sequence_values(c, {SequenceForm::absent, {}, {}});
 }
 
 Values convert_has_element(Call& c) {
@@ -313,7 +230,6 @@ void register_sequence(ConverterTable& t) {
   t.add("SequenceErase", convert_erase);
   t.add("SequenceInsert", convert_insert);
   t.add("SequenceLength", convert_length);
-  t.add("SequenceMap", convert_map);
   t.add("SplitToSequence", convert_split_to_sequence);
 }
 

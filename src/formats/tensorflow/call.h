@@ -60,7 +60,7 @@ class Call : public Building {
 using Converter = Values (*)(Call&);
 using ConverterTable = TypeTable<Converter>;
 
-/// All of them; built on first use.
+/// The table of all converters; it is built on first use.
 const ConverterTable& converters();
 
 // One function per family, each in the file of its name.

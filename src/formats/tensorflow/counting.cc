@@ -1,5 +1,7 @@
 #include "formats/tensorflow/counting.h"
 
+#include <set>
+
 namespace lamina::tensorflow {
 namespace {
 
@@ -111,6 +113,35 @@ std::optional<Appending> LoopShape::appends(const LoopVariable& v) const {
   else
     out.grows = flag_of(graph_.nodes[behind(links_[v.enter].inputs.at(0)).node], "dynamic_size");
   return out;
+}
+
+bool LoopShape::is_only_joined(const LoopVariable& list, const std::vector<bool>& needed) const {
+  std::vector<Ref> open;
+  for (auto exit : frame_.exits) {
+    const auto& from = links_[exit].inputs;
+    if (from.empty() || !needed[exit] || !is_switch(op(from[0].node))) continue;
+    const auto& inputs = links_[from[0].node].inputs;
+    if (!inputs.empty() && inputs[0].node == list.merge) open.push_back({exit, 0});
+  }
+  bool joins = false;
+  while (!open.empty()) {
+    const auto read = open.back();
+    open.pop_back();
+    if (!links_.is_read(read.node)) return false;  // a result of the graph
+    for (auto n : std::set(links_.readers(read.node).begin(), links_.readers(read.node).end())) {
+      const auto& inputs = links_[n].inputs;
+      for (std::uint32_t port = 0; port < inputs.size(); ++port) {
+        if (inputs[port] != read) continue;
+        if (op(n) == "Identity" || op(n) == "IdentityN")
+          open.push_back({n, port});
+        else if (op(n).starts_with("TensorArrayConcat") || op(n).starts_with("TensorListConcat"))
+          joins = true;
+        else if (!op(n).starts_with("TensorArraySize") && op(n) != "TensorListLength")
+          return false;
+      }
+    }
+  }
+  return joins;
 }
 
 bool LoopShape::begins_unwritten(const LoopVariable& v) const {

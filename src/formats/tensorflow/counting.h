@@ -4,6 +4,7 @@
 #include <optional>
 #include <string_view>
 #include <unordered_map>
+#include <vector>
 
 #include "formats/tensorflow/links.h"
 
@@ -33,6 +34,10 @@ class LoopShape {
   /// The loop goes on as long as all of these hold; empty when there are other conditions.
   std::vector<Bound> bounds() const;
   std::optional<Appending> appends(const LoopVariable& v) const;
+  /// What leaves the loop of the list is read only by nodes that join it, one at least, or ask for its
+  /// length; its elements may have different lengths then. `needed`: nodes that the outputs of the file
+  /// depend on.
+  bool is_only_joined(const LoopVariable& list, const std::vector<bool>& needed) const;
   /// The node that made the list in the beginning gave it no elements.
   bool begins_unwritten(const LoopVariable& v) const;
 

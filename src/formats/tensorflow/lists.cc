@@ -233,6 +233,20 @@ Values convert_pop_back(Call& c) {
           c.squeeze(c.add(Slice{}, {list, last, end, one, zero}), {0})};
 }
 
+/// The value without what only changes its type or shape.
+ValueId source_of(const Graph& graph, ValueId v) {
+  for (std::size_t steps = 0; steps < graph.node_slots(); ++steps) {
+    const auto producer = graph.producer(v);
+    if (!producer.valid()) break;
+    const auto& op = graph.node(producer).op;
+    if (!op.is<Convert>() && !op.is<Reshape>() && !op.is<Squeeze>() && !op.is<Unsqueeze>() &&
+        !op.is<Identity>())
+      break;
+    v = graph.node(producer).inputs[0];
+  }
+  return v;
+}
+
 }  // namespace
 
 bool is_untyped_list(const Graph& graph, ValueId v) {
@@ -265,8 +279,30 @@ ValueId list_length(Graph& graph, ValueId list) {
     const auto shape = graph.producer(graph.node(producer).inputs[1]);  // as make_list makes it
     if (shape.valid() && graph.node(shape).op.is<Concat>()) return graph.node(shape).inputs[0];
   }
+  return first_size(graph, list);
+}
+
+ValueId first_size(Graph& graph, ValueId v) {
   const auto at = [&](std::int64_t i) { return graph.add_constant(Tensor::of<std::int64_t>({1}, Ints{i})); };
-  return graph.add(Slice{}, {graph.add(ShapeOf{}, {list}), at(0), at(1), at(1), at(0)});
+  return graph.add(Slice{}, {graph.add(ShapeOf{}, {v}), at(0), at(1), at(1), at(0)});
+}
+
+ValueId filled_list(Graph& graph, ValueId items, ValueId length) {
+  const auto shape = graph.type(items).shape;
+  if (!shape.ranked()) throw NotSupported{"a list of tensors whose rank is not known"};
+  const auto vector = [&](const Ints& v) {
+    return graph.add_constant(Tensor::of<std::int64_t>({std::ssize(v)}, v));
+  };
+  const auto written = first_size(graph, items);
+  const auto missing = graph.add(Maximum{}, {graph.add(Subtract{}, {length, written}), vector({0})});
+  const auto none = Ints(shape.rank(), 0);
+  auto behind = missing;
+  if (shape.rank() > 1) behind = graph.add(Concat{0}, {missing, vector(Ints(shape.rank() - 1, 0))});
+  return graph.add(Pad{}, {items, vector(none), behind});
+}
+
+bool same_number(const Graph& graph, ValueId a, ValueId b) {
+  return source_of(graph, a) == source_of(graph, b);
 }
 
 void erase_unread_lists(Graph& graph) {

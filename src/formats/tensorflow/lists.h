@@ -15,6 +15,12 @@ ValueId unwritten_list(Graph& graph, ValueId list, const TensorType& written);
 
 /// The length of a list, i64 [1].
 ValueId list_length(Graph& graph, ValueId list);
+/// The size of a tensor along its first axis, i64 [1].
+ValueId first_size(Graph& graph, ValueId v);
+/// A list of `length` elements, i64 [1], whose first ones are `items`; the rest are zeros.
+ValueId filled_list(Graph& graph, ValueId items, ValueId length);
+/// Whether both are made of one value by nothing but changes of its type and shape: lengths, for example.
+bool same_number(const Graph& graph, ValueId a, ValueId b);
 /// A list whose elements have different lengths, and are only asked for all joined: what they are when joined
 /// along their first axis, and their lengths, i64 [n].
 ValueId joined_list(Graph& graph, ValueId joined, ValueId lengths);

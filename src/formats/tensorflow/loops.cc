@@ -43,7 +43,8 @@ class LoopImport {
       for (auto& v : variables_) v.last = v.initial;
     } else {
       trips_ = find_trips();
-      for (auto& v : variables_) v.joins = v.appends && is_full(v) && is_only_joined(v);
+      for (auto& v : variables_)
+        v.joins = v.appends && is_full(v) && shape_.is_only_joined(v.of, in_.needed_);
       read_body(trips_.valid() || known ? ValueId{} : first);
     }
     bind_exits();
@@ -59,12 +60,12 @@ class LoopImport {
     TensorType type{};
   };
 
-  /// What nodes are read with, put back at the end.
-  struct Within {
-    Within(Importer& importer, Scope& scope) : in(importer), before(importer.scope_) { in.scope_ = &scope; }
-    ~Within() { in.scope_ = before; }
-    Within(const Within&) = delete;
-    Within& operator=(const Within&) = delete;
+  /// Reads nodes into that scope while it lives.
+  struct InScope {
+    InScope(Importer& importer, Scope& scope) : in(importer), before(importer.scope_) { in.scope_ = &scope; }
+    ~InScope() { in.scope_ = before; }
+    InScope(const InScope&) = delete;
+    InScope& operator=(const InScope&) = delete;
     Importer& in;
     Scope* before;
   };
@@ -212,7 +213,7 @@ class LoopImport {
 
   ValueId first_condition() {
     Scope scope(around_.graph, &around_, frame_number_);
-    const Within within(in_, scope);
+    const InScope reading(in_, scope);
     for (const auto& v : variables_) bind(scope, v, v.initial);
     read(condition_nodes_);
     return in_.lookup(Ref{frame_.condition, 0});
@@ -221,10 +222,9 @@ class LoopImport {
   /// The body with parameters of the types that carried values have for now: its last iteration's values
   /// and condition are its results.
   void read_once(Scope& scope) {
-    const Within within(in_, scope);
+    const InScope reading(in_, scope);
     auto& body = scope.graph;
-    body.add_input("iteration", {ElementType::i64, Shape(std::vector<Dim>{})});
-    body.add_input("condition", {ElementType::boolean, Shape(std::vector<Dim>{})});
+    add_counters(body);
     for (const auto& v : variables_)
       if (is_carried(v))
         in_.values_[v.of.merge] = {body.add_input(std::string(in_.def_.nodes[v.of.merge].name), v.type)};
@@ -247,14 +247,6 @@ class LoopImport {
       body.add_result(body.value(item).name, v.joins ? item : body.add(Unsqueeze{}, {item, front}));
       if (v.joins) body.add_result("", first_size(body, item));
     }
-  }
-
-  /// The length of a tensor along its first axis, i64 [1].
-  static ValueId first_size(Graph& graph, ValueId v) {
-    const auto at = [&](std::int64_t i) {
-      return graph.add_constant(Tensor::of<std::int64_t>({1}, Ints{i}));
-    };
-    return graph.add(Slice{}, {graph.add(ShapeOf{}, {v}), at(0), at(1), at(1), at(0)});
   }
 
   ValueId next_condition(Scope& scope, const Values& nexts) {
@@ -340,9 +332,11 @@ class LoopImport {
     for (auto& v : variables_) {
       if (!v.appends) continue;
       const auto items = made[next++];
-      v.last = v.joins            ? joined_list(around_.graph, items, made[next++])
-               : v.appends->grows ? items
-                                  : whole_list(v, items);
+      if (v.joins)
+        v.last = joined_list(around_.graph, items, made[next++]);
+      else
+        v.last =
+            is_full(v) ? items : filled_list(around_.graph, items, list_length(around_.graph, v.initial));
     }
   }
 
@@ -351,72 +345,8 @@ class LoopImport {
     if (v.appends->grows) return true;
     const auto length = list_length(around_.graph, v.initial);
     const auto size = known_int(length), count = trips_.valid() ? known_int(trips_) : std::nullopt;
-    return (size && count && *size <= *count) || (limit_.valid() && source_of(length) == source_of(limit_));
-  }
-
-  /// What leaves the loop is read by nodes that join the list, and by such as ask for its length; the
-  /// elements may have different lengths then.
-  bool is_only_joined(const Variable& v) const {
-    std::vector<Ref> open;
-    for (auto exit : frame_.exits) {
-      const auto& from = links(exit).inputs;
-      if (from.empty() || !in_.needed_[exit] || !is_switch(op(from[0].node))) continue;
-      const auto& inputs = links(from[0].node).inputs;
-      if (!inputs.empty() && inputs[0].node == v.of.merge) open.push_back({exit, 0});
-    }
-    bool joins = false;
-    while (!open.empty()) {
-      const auto list = open.back();
-      open.pop_back();
-      if (!in_.links_.is_read(list.node)) return false;  // a result of the graph
-      for (auto n : std::set(in_.links_.readers(list.node).begin(), in_.links_.readers(list.node).end())) {
-        const auto& inputs = links(n).inputs;
-        for (std::uint32_t port = 0; port < inputs.size(); ++port) {
-          if (inputs[port] != list) continue;
-          if (op(n) == "Identity" || op(n) == "IdentityN")
-            open.push_back({n, port});
-          else if (op(n).starts_with("TensorArrayConcat") || op(n).starts_with("TensorListConcat"))
-            joins = true;
-          else if (!op(n).starts_with("TensorArraySize") && op(n) != "TensorListLength")
-            return false;
-        }
-      }
-    }
-    return joins;
-  }
-
-  /// A list that elements were written to from its beginning, with zeros for the rest of its length.
-  ValueId whole_list(const Variable& v, ValueId items) {
-    if (is_full(v)) return items;
-    auto& graph = around_.graph;
-    const auto length = list_length(graph, v.initial);
-    const auto shape = graph.type(items).shape;
-    if (!shape.ranked()) throw NotSupported{"a list of tensors whose rank is not known"};
-    const auto vector = [&](const Ints& v) {
-      return graph.add_constant(Tensor::of<std::int64_t>({std::ssize(v)}, v));
-    };
-    const auto at = [&](std::int64_t i) { return vector({i}); };
-    const auto written = graph.add(Slice{}, {graph.add(ShapeOf{}, {items}), at(0), at(1), at(1), at(0)});
-    const auto missing = graph.add(Maximum{}, {graph.add(Subtract{}, {length, written}), at(0)});
-    const auto none = Ints(shape.rank(), 0);
-    auto behind = missing;
-    if (shape.rank() > 1) behind = graph.add(Concat{0}, {missing, vector(Ints(shape.rank() - 1, 0))});
-    return graph.add(Pad{}, {items, vector(none), behind});
-  }
-
-  /// The value without what only changes its type or gives it axes.
-  ValueId source_of(ValueId v) const {
-    const auto& graph = around_.graph;
-    for (std::size_t steps = 0; steps < graph.node_slots(); ++steps) {
-      const auto producer = graph.producer(v);
-      if (!producer.valid()) break;
-      const auto& op = graph.node(producer).op;
-      if (!op.is<Convert>() && !op.is<Reshape>() && !op.is<Squeeze>() && !op.is<Unsqueeze>() &&
-          !op.is<Identity>())
-        break;
-      v = graph.node(producer).inputs[0];
-    }
-    return v;
+    return (size && count && *size <= *count) ||
+           (limit_.valid() && same_number(around_.graph, length, limit_));
   }
 
   void bind_exits() {

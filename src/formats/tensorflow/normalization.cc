@@ -26,7 +26,7 @@ ValueId along_channels(Call& c, ValueId v, const Layout& layout) {
   return c.reshape(v, pattern);
 }
 
-/// All axes but the channels'.
+/// The numbers of all axes except the channels' axis.
 ValueId other_axes(Call& c, const Layout& layout) {
   Ints axes;
   for (std::size_t i = 0; i < layout.rank(); ++i)

@@ -102,9 +102,7 @@ ValueId captured(Graph& body, const Graph& around, ValueId v, Values& captures) 
 Graph lstm_body(const Call& c, Values& captures) {
   const auto& around = c.graph();
   Graph body;
-  const Shape scalar{std::vector<Dim>{}};
-  body.add_input("iteration", {ElementType::i64, scalar});
-  body.add_input("condition", {ElementType::boolean, scalar});
+  add_counters(body);
   const auto cs = body.add_input("cs", c.type(c.in(2))), h = body.add_input("h", c.type(c.in(3)));
   auto slice = c.type(c.in(1));
   if (slice.shape.ranked() && slice.shape.rank() > 0) slice.shape[0] = Dim(1);

@@ -78,7 +78,7 @@ class LazyKernel {
     made_ = std::make_shared<CustomKernel>(node_, form_);
     return made_->scratch();
   }
-  /// For one plan. Thread-safe.
+  /// The kernel for one plan. Thread-safe.
   Made take(WeightStore& weights) {
     {
       const std::lock_guard lock(mutex_);

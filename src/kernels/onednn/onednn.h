@@ -70,7 +70,7 @@ dnnl::primitive_attr user_scratch();
 /// What the node multiplies: f32 numbers, bf16 ones with f32 sums, or u8 or i8 (input 0) with i32 sums;
 /// undefined: others.
 ElementType multiplied(const NodeView& view);
-/// That oneDNN multiplies it on that machine, exactly if integers.
+/// Yes if oneDNN multiplies what the node multiplies on its machine; integers, if it does so exactly.
 Verdict multiplies(const NodeView& view);
 /// How many multiply-adds of f32 take as long as one of that type.
 double share_of_f32(const Machine& machine, ElementType type);

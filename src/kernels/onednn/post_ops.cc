@@ -235,7 +235,7 @@ class Translator {
     return true;
   }
 
-  /// By one number.
+  /// Divides all results by one number.
   void divide(const Tensor& by) {
     const auto d = desc(Dims(out_.size(), 1), ElementType::f32, Layout::plain);
     result_.args.push_back(

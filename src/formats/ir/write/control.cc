@@ -122,14 +122,14 @@ class LoopText {
   NetWriter& net_;
   const Node& node_;
   const Loop& op_;
-  SpelledGraph body_;
+  LegalGraph body_;
   bool iterator_, counts_;  // counts_: the body reads which iteration it is
 };
 
 void write_branch(NetWriter& net, pugi::xml_node layer, pugi::xml_node map, const char* tag,
                   const Graph& graph, std::int64_t inputs) {
-  const SpelledGraph spelled{graph, {}};
-  NetWriter body(net.writing(), spelled, layer.append_child(tag), true);
+  const LegalGraph legal{graph, {}};
+  NetWriter body(net.writing(), legal, layer.append_child(tag), true);
   const auto unread = unread_inputs(graph);
   for (std::size_t i = 0; i < graph.inputs().size(); ++i)
     if (unread[i]) body.leave_out(i);

@@ -86,7 +86,7 @@ Strings NetWriter::names_of(ValueId v) const {
   };
   const auto& notes = writing_.loaded.ir_notes.tensors;
   if (const auto it = notes.find(value.name); !is_body_ && it != notes.end()) add_new(it->second.names);
-  if (const auto it = spelled_.aliases.find(v.index); it != spelled_.aliases.end()) add_new(it->second);
+  if (const auto it = legal_.aliases.find(v.index); it != legal_.aliases.end()) add_new(it->second);
   if (end == ends_.end()) return names;
   const auto own = names_of(graph_.results()[end->second]);
   const ValueId other = graph_.find_value(own[0]);

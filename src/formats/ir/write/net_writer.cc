@@ -46,10 +46,10 @@ void append_xml(pugi::xml_node parent, const std::string& text) {
   for (const auto node : document.children()) parent.append_copy(node);
 }
 
-NetWriter::NetWriter(Writing& writing, const SpelledGraph& spelled, pugi::xml_node net, bool is_body)
+NetWriter::NetWriter(Writing& writing, const LegalGraph& legal, pugi::xml_node net, bool is_body)
     : writing_(writing),
-      spelled_(spelled),
-      graph_(spelled.graph),
+      legal_(legal),
+      graph_(legal.graph),
       is_body_(is_body),
       layers_(net.append_child("layers")),
       edges_(net.append_child("edges")),

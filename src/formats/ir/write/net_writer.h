@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "formats/ir/write/constants.h"
-#include "formats/ir/write/spelling.h"
+#include "formats/ir/write/legalise.h"
 #include "formats/ir/writer.h"
 #include "ops/control.h"
 
@@ -56,7 +56,7 @@ struct LayerText {
 class NetWriter {
  public:
   /// Writes below `net`, which is <net> or a body.
-  NetWriter(Writing& writing, const SpelledGraph& spelled, pugi::xml_node net, bool is_body);
+  NetWriter(Writing& writing, const LegalGraph& legal, pugi::xml_node net, bool is_body);
   void write();
 
   // For layers that are more than one.
@@ -103,7 +103,7 @@ class NetWriter {
   std::string layer_notes(const Node& node) const;
 
   Writing& writing_;
-  const SpelledGraph& spelled_;
+  const LegalGraph& legal_;
   const Graph& graph_;
   const bool is_body_;
   pugi::xml_node layers_, edges_;

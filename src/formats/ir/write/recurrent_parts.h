@@ -1,14 +1,14 @@
 #pragma once
 /// Recurrent networks in simpler operators.
-#include "formats/ir/write/spelling.h"
+#include "formats/ir/write/legalise.h"
 #include "ops/recurrent.h"
 
 namespace lamina::ir {
 
 // Cells.
-std::vector<ValueId> lstm_in_parts(Spelling& c);
-std::vector<ValueId> gru_in_parts(Spelling& c);
-std::vector<ValueId> rnn_in_parts(Spelling& c);
+std::vector<ValueId> lstm_in_parts(Legalisation& c);
+std::vector<ValueId> gru_in_parts(Legalisation& c);
+std::vector<ValueId> rnn_in_parts(Legalisation& c);
 
 /// Inputs of a sequence; all are there.
 struct SequenceInputs {
@@ -17,7 +17,7 @@ struct SequenceInputs {
   std::vector<ValueId> parameters;  ///< of the cell, with an axis of directions in front: W, R, B?, P?
 };
 /// Y and the last states. `cells`: for each direction.
-std::vector<ValueId> sequence_in_steps(Spelling& c, const SequenceInputs& in, const std::vector<Op>& cells,
-                                       Direction direction);
+std::vector<ValueId> sequence_in_steps(Legalisation& c, const SequenceInputs& in,
+                                       const std::vector<Op>& cells, Direction direction);
 
 }  // namespace lamina::ir

@@ -79,14 +79,14 @@ void add_net_info(pugi::xml_node net, const Loaded& loaded, const WriteIrOptions
   if (old) drop_groups(info);
 }
 
-std::string xml_of(const Loaded& loaded, const SpelledGraph& spelled, Writing& writing) {
+std::string xml_of(const Loaded& loaded, const LegalGraph& legal, Writing& writing) {
   pugi::xml_document document;
   auto declaration = document.append_child(pugi::node_declaration);
   declaration.append_attribute("version").set_value("1.0");
   auto net = document.append_child("net");
   net.append_attribute("name").set_value(loaded.graph.name.empty() ? "model" : loaded.graph.name.c_str());
   net.append_attribute("version").set_value(writing.options.version);
-  NetWriter(writing, spelled, net, false).write();
+  NetWriter(writing, legal, net, false).write();
   add_net_info(net, loaded, writing.options);
   StringWriter out;
   document.save(out, "\t", pugi::format_default, pugi::encoding_utf8);
@@ -147,11 +147,11 @@ WrittenIr write_ir(const Loaded& loaded, const std::string& xml_path, const Writ
   const std::string bin_path = bin_path_of(xml_path);
   require_paths(xml_path, bin_path);
   WrittenIr report;
-  const SpelledGraph spelled = spell_out(loaded.graph, options.version);
+  const LegalGraph legal = legalise(loaded.graph, options.version);
   AtomicFile bin(bin_path), xml(xml_path);
   ConstantFile constants(bin);
   Writing writing{loaded, options, constants, report};
-  const std::string text = xml_of(loaded, spelled, writing);
+  const std::string text = xml_of(loaded, legal, writing);
   xml.write(text);
   if (report.constants > 0 && bin.written() == 0)
     bin.write(std::string_view("\0", 1));  // or it is no file to map

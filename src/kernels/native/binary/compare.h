@@ -13,7 +13,7 @@ struct Line {
   std::uint8_t* out;
 };
 using Compare = void (*)(const Line&);
-/// With the vectors of effective_isa().
+/// The function that uses the vectors of effective_isa().
 Compare compare();
 
 }  // namespace lamina::bits

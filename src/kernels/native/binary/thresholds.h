@@ -7,7 +7,8 @@
 
 namespace lamina::binary {
 
-/// By output. Where the epilogue falls, that is asked of the sum by the opposite weights.
+/// The sum above which the epilogue is 1, for each output. Where the epilogue falls as the sum grows, the sum
+/// is taken with the opposite weights.
 struct Thresholds {
   std::vector<float> above;  ///< between whole numbers
   std::vector<bool> opposite;

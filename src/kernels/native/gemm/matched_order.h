@@ -43,7 +43,7 @@ struct MatchedOrderLoops {
 inline constexpr std::int64_t kMostMatchedSegments = 64;
 /// What is written behind a row, at most.
 inline constexpr std::int64_t kMatchedSlack = 16;
-/// For the effective instruction set.
+/// The loops for the effective instruction set.
 const MatchedOrderLoops& matched_order_loops();
 
 }  // namespace lamina::gemm

@@ -14,7 +14,7 @@ struct SourceLoops {
   /// to[i] = from[i] - zero as 16 bits, where words are wanted; else bytes, or those with 128 added.
   void (*copy[4])(const std::uint8_t* from, std::int64_t count, std::int32_t zero, std::byte* to);
 };
-/// For the effective instruction set.
+/// The loops for the effective instruction set.
 const SourceLoops& source_loops();
 
 /// Pictures, or matrices as lines of points. What lies around a picture is its zero point.
@@ -30,7 +30,7 @@ struct SourceCopy {
 
   std::int64_t element() const { return how == Copy::bytes || how == Copy::shifted_bytes ? 1 : 2; }
   std::int64_t numbers() const { return images * out[0] * out[1] * out[2] * channels; }
-  /// With what kernels read behind the last number.
+  /// Bytes of the copy, with those that kernels read behind its last number.
   std::int64_t bytes() const {
     return round_up(numbers() * element() + 2 * gemm::kWordBytes, std::int64_t{64});
   }

@@ -18,7 +18,7 @@ struct WinogradLoops {
   void (*outputs)(const std::int32_t* from, std::int64_t plane, std::int64_t vectors, std::int32_t* to,
                   std::int64_t line);
 };
-/// For the effective instruction set.
+/// The loops for the effective instruction set.
 const WinogradLoops& winograd_loops();
 
 }  // namespace lamina::integers

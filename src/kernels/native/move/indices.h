@@ -56,9 +56,9 @@ class ByteRuns {
   void repeat(std::int64_t times, std::int64_t to_step, std::int64_t from_step) {
     times_ = times, to_step_ = to_step, from_step_ = from_step;
   }
-  /// In the list.
+  /// Runs in the list, without repetitions.
   std::size_t size() const { return runs_.size(); }
-  /// In all.
+  /// Runs with all repetitions.
   std::int64_t count() const { return times_ * static_cast<std::int64_t>(runs_.size()); }
   /// On threads where they pay; runs must not overlap then.
   void run(const std::byte* from, std::byte* to, bool on_threads) const;

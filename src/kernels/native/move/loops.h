@@ -16,7 +16,7 @@ struct CopyLoops {
   void (*fill)(std::uint32_t value, std::uint32_t* dst, std::int64_t count) = nullptr;
 };
 
-/// For the effective instruction set.
+/// The loops for the effective instruction set.
 const CopyLoops& copy_loops();
 
 }  // namespace lamina

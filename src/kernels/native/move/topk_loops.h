@@ -13,7 +13,7 @@ struct BestLoops {
                   std::int32_t* indices) = nullptr;
 };
 
-/// For the effective instruction set.
+/// The loops for the effective instruction set.
 const BestLoops& best_loops();
 
 }  // namespace lamina

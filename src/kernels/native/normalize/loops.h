@@ -53,7 +53,7 @@ struct NormalizeLoops {
                         const float* offset) = nullptr;
 };
 
-/// For the effective instruction set.
+/// The loops for the effective instruction set.
 const NormalizeLoops& normalize_loops();
 
 }  // namespace lamina

@@ -15,7 +15,7 @@ struct LrnLoops {
                  float beta) = nullptr;
 };
 
-/// For the effective instruction set.
+/// The loops for the effective instruction set.
 const LrnLoops& lrn_loops();
 
 }  // namespace lamina

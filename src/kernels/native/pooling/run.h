@@ -22,7 +22,7 @@ struct Windows {
   Division all;  ///< of rows, or of planes
   std::shared_ptr<const StageProgram> stages;
   Rows x, made, y;  ///< made: what windows give; y: behind the stages
-  // With indices.
+  // The second output, the indices of the maxima.
   bool with_indices = false, wide_indices = true, column_major = false;
   std::int64_t index_range = 1;  ///< indices are taken modulo this
 };

@@ -11,7 +11,7 @@ struct DynamicQuantizeTable {
   void (*quantize)(const float* x, std::uint8_t* y, std::int64_t count, float scale, float zero) = nullptr;
 };
 
-/// For the effective instruction set.
+/// The loops for the effective instruction set.
 const DynamicQuantizeTable& dynamic_quantize_table();
 
 }  // namespace lamina

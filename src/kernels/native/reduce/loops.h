@@ -28,7 +28,7 @@ struct ReduceLoops {
   void (*columns)(const ReduceLines& lines, std::int64_t width, float* out) = nullptr;
 };
 
-/// For the effective instruction set.
+/// The loops for the effective instruction set.
 const ReduceLoops& reduce_loops(ReduceKind kind);
 
 }  // namespace lamina

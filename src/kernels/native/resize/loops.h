@@ -17,12 +17,12 @@ struct ResizeLoops {
                    float* out, std::int64_t count) = nullptr;
   /// Each of `count` elements twice.
   void (*doubled)(const float* in, float* out, std::int64_t count) = nullptr;
-  /// As ResizeShuffles say.
+  /// Shuffles bytes as ResizeShuffles describe it.
   void (*shuffled)(const std::uint8_t* in, const std::int32_t* from, const std::uint8_t* places,
                    std::uint8_t* out, std::int64_t bytes) = nullptr;
 };
 
-/// For the effective instruction set.
+/// The loops for the effective instruction set.
 const ResizeLoops& resize_loops();
 
 }  // namespace lamina

@@ -19,7 +19,7 @@ struct ResizeTable {
   /// [out], or empty when all are `none`: nothing is read; `outside` gives the extrapolation value.
   std::vector<Special> special;
 
-  /// Only copies.
+  /// Whether each output position copies one input position.
   bool copies() const;
   /// Every output position is the input's.
   bool identity() const;

@@ -1,11 +1,10 @@
 /// Loops for all types and operators that have no vector code: a function per element; see loops.h.
-#include <cmath>
-#include <limits>
 #include <type_traits>
 
 #include "base/error.h"
 #include "base/half.h"
 #include "kernels/native/stages/loops.h"
+#include "ops/convert_number.h"
 
 namespace lamina::stages {
 namespace {
@@ -42,20 +41,6 @@ Loop with_type(ElementType type, F&& f) {
 }
 
 template <class To, class From>
-To converted(From v) {
-  if constexpr (std::is_same_v<To, bool>) {
-    return v != 0;
-  } else if constexpr (std::is_floating_point_v<From> && std::is_integral_v<To>) {
-    if (std::isnan(v)) return 0;
-    if (v <= static_cast<From>(std::numeric_limits<To>::min())) return std::numeric_limits<To>::min();
-    if (v >= static_cast<From>(std::numeric_limits<To>::max())) return std::numeric_limits<To>::max();
-    return static_cast<To>(v);
-  } else {
-    return static_cast<To>(v);
-  }
-}
-
-template <class To, class From>
 void convert(const LoopArgs& a) {
   // Booleans are read as bytes: other values than 0 and 1 are true.
   using Memory = std::conditional_t<std::is_same_v<From, bool>, std::uint8_t, From>;
@@ -66,7 +51,7 @@ void convert(const LoopArgs& a) {
     if constexpr (std::is_same_v<From, bool>)
       out[i] = static_cast<To>(x[i] != 0);
     else
-      out[i] = converted<To>(x[i]);
+      out[i] = convert_number<To>(x[i]);
 }
 
 /// Operand k at element i, as a function's parameter.

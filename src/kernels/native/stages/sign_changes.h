@@ -7,7 +7,8 @@
 
 namespace lamina {
 
-/// By channel. Signs keep the order of sums or turn it, so each changes once at most.
+/// Where the sign of each channel's result changes as the sum grows. The result rises or falls with the sum
+/// throughout, so its sign changes once at most.
 struct SignChanges {
   std::vector<bool> first, last;  ///< of the least and the largest sum
   std::vector<double> at;         ///< the largest sum whose sign is the first

@@ -145,7 +145,7 @@ Cost far_gain(const Pair& c) {
          cost_of(*c.machine, Family::streamed, 0, stream ? out_bytes(c) : 0, 0);
 }
 
-/// On one thread, without the last epilogue.
+/// The estimate for one thread, without the last epilogue.
 Cost cost_of(const Pair& c) {
   const auto images = static_cast<double>(c.first.images);
   const double between = static_cast<double>(c.first.out_points() * c.first.outputs) * images * 4,
