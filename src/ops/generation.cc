@@ -266,12 +266,13 @@ std::uint64_t seed_from_name(const Node& node) {
   return out;
 }
 
-/// SplitMix64: small, and from one seed the same on every machine.
+/// SplitMix64: small, and from one seed the same on every machine. Seeds are scattered, since streams whose
+/// states differ by a few steps are the same numbers, moved by so many places.
 class Random {
  public:
   Random(const Node& node, std::int64_t global_seed, std::int64_t op_seed)
-      : state_(static_cast<std::uint64_t>(global_seed) * 0x9e3779b97f4a7c15u +
-               static_cast<std::uint64_t>(op_seed)) {
+      : state_(scattered(scattered(static_cast<std::uint64_t>(global_seed)) +
+                         static_cast<std::uint64_t>(op_seed))) {
     if (global_seed == 0 && op_seed == 0)
       state_ = repeated_draws.load() > 0 ? seed_from_name(node) : fresh_seed();
   }

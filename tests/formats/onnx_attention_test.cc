@@ -242,6 +242,21 @@ TEST(OnnxAttention, ConstantMasks) {
   }
 }
 
+/// The scale of f64 is f64's, also where the size of a head shows at run time.
+TEST(OnnxAttention, DoublesKeepTheirPrecision) {
+  const auto doubles = [](Dims shape, const std::vector<double>& v) {
+    return from_doubles(ElementType::f64, shape, v);
+  };
+  for (const bool open : {false, true}) {
+    const Texts dims = open ? Texts{"N", "H", "L", "E"} : Texts{};
+    const OneNode n{"Attention",
+                    {{"q", doubles({1, 1, 1, 3}, {1, 1, 1}), dims},
+                     {"k", doubles({1, 1, 2, 3}, {1, 1, 1, 0, 0, 0}), dims},
+                     {"v", doubles({1, 1, 2, 1}, {1, 0}), dims}}};
+    EXPECT_NEAR(to_doubles(run(n)[0])[0], 1 / (1 + std::exp(-std::sqrt(3.0))), 1e-14) << open;
+  }
+}
+
 TEST(OnnxAttention, WhatIsRefused) {
   const auto with = [](const Dims& q, const Dims& k, const Texts& attributes, Tensor past = {},
                        Tensor lengths = {}) {
@@ -372,6 +387,9 @@ TEST(OnnxAttention, FlexAttention) {
                    "ai.onnx.preview"};
   };
   EXPECT_EQ(values(run(node({}))[0]), (List{6, 6}));
+  auto open = node({});
+  open.inputs[0].dims = open.inputs[1].dims = {"N", "H", "L", "E"};
+  EXPECT_EQ(values(run(open)[0]), (List{6, 6}));
   EXPECT_EQ(values(run(node({graph_attribute("score_mod", body("Add", {"x", "one"}))}))[0]), (List{6, 6}));
   EXPECT_EQ(values(run(node({graph_attribute("prob_mod", body("Mul", {"x", "x"}))}))[0]), (List{3, 3}));
   EXPECT_EQ(values(run(node({graph_attribute("prob_mod", body("Add", {"x", "one"}))}))[0]), (List{18, 18}));

@@ -302,6 +302,28 @@ TEST(OnnxOperators, NumbersAreDrawnAgainUnlessThereIsASeed) {
   }
 }
 
+/// Nodes with the same seed differ, also where they are the first ones of two graphs.
+TEST(OnnxOperators, SeedsInBodies) {
+  const Texts same{attribute("seed", 1.0f), attribute("shape", Longs{16})};
+  const auto branch = [&] {
+    OnnxGraph b;
+    b.node("RandomUniform", {}, {"o"}, same).output("o");
+    return b.bytes();
+  };
+  OnnxGraph g;
+  g.input("c", ElementType::boolean, {});
+  g.node("RandomUniform", {}, {"a"}, same).output("a");
+  g.node("If", {"c"}, {"b"},
+         {graph_attribute("then_branch", branch()), graph_attribute("else_branch", branch())});
+  const auto m = read_onnx_bytes(onnx_model(g.output("b")));
+  const auto yes = interpret(m.graph, {Tensor::scalar<bool>(true)}),
+             no = interpret(m.graph, {Tensor::scalar<bool>(false)});
+  EXPECT_FALSE(yes[0].same_as(yes[1]));
+  EXPECT_FALSE(no[0].same_as(no[1]));
+  EXPECT_FALSE(yes[1].same_as(no[1]));
+  EXPECT_TRUE(yes[0].same_as(no[0]));
+}
+
 TEST(OnnxOperators, ConstantsInEveryForm) {
   OnnxGraph g;
   g.node("Constant", {}, {"a"}, {attribute("value", floats({2}, {1, 2}))});

@@ -211,6 +211,22 @@ TEST(OnnxLoss, IgnoredTargetsLoseAndWeighNothing) {
   EXPECT_FLOAT_EQ(loss("mean", {logs, target, weight})[0], 45.0f / 7);
 }
 
+/// Sums of halves may be larger than the largest half; their mean is not.
+TEST(OnnxLoss, MeansOfManyHalves) {
+  const std::int64_t count = 4000;
+  const auto logs = convert(floats({count, 2}, List(2 * count, -50.0f)), ElementType::f16);
+  const auto target = longs({count}, Ints(count, 1));
+  const auto weight = convert(floats({2}, {50, 50}), ElementType::f16);
+  const Texts ignore{attribute("ignore_index", 0)};
+  for (const char* op : {"NegativeLogLikelihoodLoss", "SoftmaxCrossEntropyLoss"})
+    for (const auto& inputs : {std::vector{logs, target}, std::vector{logs, target, weight}})
+      for (const auto& attributes : {Texts{}, ignore}) {
+        const auto y = run_node(op, inputs, attributes, 13);
+        EXPECT_EQ(y.element_type(), ElementType::f16);
+        EXPECT_NEAR(to_doubles(y)[0], op[0] == 'N' ? 50 : std::log(2), 1e-3) << op << inputs.size();
+      }
+}
+
 /// Targets are [N, d...] and weights [C], known or open when the model is read.
 TEST(OnnxLoss, SizesAreChecked) {
   const auto x = floats({3, 4}, {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12});

@@ -106,6 +106,19 @@ TEST(Random, repeats_with_the_same_seeds) {
   EXPECT_ERROR(infer(RandomUniform{}, {ints({-1}), one(0.0f), one(1.0f)}), "a size is -1");
 }
 
+/// The numbers of one stream are not those of another, moved by a place.
+TEST(Random, streams_of_different_seeds_have_nothing_in_common) {
+  const auto stream = [](std::int64_t global_seed, std::int64_t op_seed) {
+    return to_doubles(
+        evaluate(RandomUniform{ElementType::f32, global_seed, op_seed}, {ints({100}), one(0.0f), one(1.0f)}));
+  };
+  for (const std::int64_t op_seed : {0, 7}) {
+    const auto a = stream(1, op_seed), b = stream(2, op_seed), c = stream(1, op_seed + 1);
+    for (const auto& other : {b, c})
+      for (const double v : a) EXPECT_EQ(std::count(other.begin(), other.end(), v), 0) << v;
+  }
+}
+
 TEST(Random, differs_each_time_without_seeds) {
   const std::vector<Tensor> inputs{ints({64}), one(0.0f), one(1.0f)};
   for (const Op& op : {Op(RandomUniform{}), Op(RandomNormal{})}) {

@@ -2,7 +2,6 @@
 #include "ops/attention.h"
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
 
 #include "formats/onnx/build.h"
@@ -151,15 +150,6 @@ ValueId without_empty_rows(Call& c, ValueId of, ValueId mask) {
   return c.add(Select{}, {seen, of, c.number_like(0, of)});
 }
 
-/// 1 / sqrt(size of a head) where the model does not say.
-ValueId scale_of(Call& c, ValueId q) {
-  if (c.has_attribute("scale")) return c.number_like(c.f("scale", 1), q);
-  const auto size = c.type(q).shape[3];
-  if (size.known()) return c.number_like(1 / std::sqrt(static_cast<double>(size.size())), q);
-  const auto root = c.add(Sqrt{}, {c.convert(size_of(c, q, 3), ElementType::f32)});
-  return c.convert(divide(c, c.number(1, ElementType::f32), root), c.known_element(q));
-}
-
 ElementType softmax_type(const Call& c, ElementType type) {
   const auto wanted = c.element_attribute("softmax_precision", type);
   if (!is_float(wanted)) c.fail("softmax_precision is {}, wanted floats", name_of(wanted));
@@ -214,7 +204,7 @@ Values convert_attention(Call& c) {
   const HeadGroups groups(c, {a.q, a.k, c.convert(a.v, type)});
   const bool direct = is_one_operator(c, type);
   const bool by_flag = direct && a.causal && a.left < 0 && !a.offset.valid() && !c.has(3);
-  GroupedInputs g{groups.grouped(), {}, scale_of(c, a.q), false};
+  GroupedInputs g{groups.grouped(), {}, scale_of_scores(c, a.q), false};
   if (!by_flag) g.mask = read_mask(c, a, seen_by_position(c, a));
   if (g.mask.valid()) g.mask = groups.grouped_mask(g.mask);
   // By its place alone a query sees the first key at least, unless a window or a length cuts it off.

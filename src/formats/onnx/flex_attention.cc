@@ -1,6 +1,4 @@
 /// FlexAttention of ai.onnx.preview: attention whose scores and weights pass through graphs of the model.
-#include <cmath>
-
 #include "formats/onnx/build.h"
 #include "formats/onnx/convert.h"
 #include "formats/onnx/heads.h"
@@ -29,13 +27,6 @@ ValueId modified(Call& c, std::string_view name, ValueId v) {
   return y;
 }
 
-ValueId flex_scale(Call& c, ValueId q) {
-  if (c.has_attribute("scale")) return c.number_like(c.f("scale", 1), q);
-  const auto size = c.type(q).shape[3];
-  if (!size.known()) c.unsupported("an unknown size of heads");
-  return c.number_like(1 / std::sqrt(static_cast<double>(size.size())), q);
-}
-
 /// Queries, keys, values.
 Values convert_flex_attention(Call& c) {
   for (std::size_t i = 0; i < 3; ++i) check_rank(c, c.in(i), i == 0 ? "the query" : "an operand", 4);
@@ -45,7 +36,7 @@ Values convert_flex_attention(Call& c) {
   if (!is_float(precision)) c.fail("softmax_precision is {}, wanted floats", name_of(precision));
   const HeadGroups groups(c, {c.in(0), c.in(1), c.in(2)});
   const auto one = groups.grouped();
-  const auto scale = flex_scale(c, c.in(0));
+  const auto scale = scale_of_scores(c, c.in(0));
   if (!c.has_attribute("score_mod") && !c.has_attribute("prob_mod") &&
       (precision == ElementType::f32 || precision == type)) {
     const auto y = c.add(ScaledDotProductAttention{}, {one.q, one.k, one.v, ValueId{}, scale});

@@ -1,5 +1,7 @@
 #include "formats/onnx/heads.h"
 
+#include <cmath>
+
 #include "formats/onnx/build.h"
 #include "formats/onnx/convert.h"
 #include "ops/activation.h"
@@ -43,6 +45,18 @@ ValueId counted(Call& c, ValueId size) {
 
 ValueId sizes_of(Call& c, ValueId v, std::int64_t first, std::int64_t last) {
   return c.slice(c.shape_of(v), 0, first, last);
+}
+
+ValueId scale_by_size(Call& c, ValueId q) {
+  const auto size = c.type(q).shape[3];
+  if (size.known()) return c.number_like(1 / std::sqrt(static_cast<double>(size.size())), q);
+  const auto type = c.known_element(q), wide = type == ElementType::f64 ? type : ElementType::f32;
+  const auto root = c.add(Sqrt{}, {c.convert(size_of(c, q, 3), wide)});
+  return c.convert(divide(c, c.number(1, wide), root), type);
+}
+
+ValueId scale_of_scores(Call& c, ValueId q) {
+  return c.has_attribute("scale") ? c.number_like(c.f("scale", 1), q) : scale_by_size(c, q);
 }
 
 ValueId soft_capped(Call& c, ValueId scores, double cap) {

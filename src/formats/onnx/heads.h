@@ -18,6 +18,11 @@ ValueId join_heads(Call& c, ValueId v);
 ValueId counted(Call& c, ValueId size);
 /// The sizes of axes [first, last), i64 [last - first].
 ValueId sizes_of(Call& c, ValueId v, std::int64_t first, std::int64_t last);
+/// 1 / sqrt(size of a head) of queries [N, heads, L, size], which may show at run time; a scalar of their
+/// type.
+ValueId scale_by_size(Call& c, ValueId q);
+/// The attribute scale, or else scale_by_size().
+ValueId scale_of_scores(Call& c, ValueId q);
 /// cap * tanh(scores / cap); the scores themselves for a cap of 0.
 ValueId soft_capped(Call& c, ValueId scores, double cap);
 

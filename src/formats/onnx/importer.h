@@ -63,6 +63,7 @@ class Importer {
   // For converters.
   int folding_budget = 200'000;             ///< nodes that may be evaluated while reading
   int sequence_budget = 1'000'000;          ///< elements that all sequences may have together
+  std::int64_t random_operators = 0;        ///< read so far, in bodies too
   std::int64_t constants_budget = 1 << 27;  ///< elements of constants that are made of a few numbers
   /// The value of that name, made when it is an initialiser; throws when there is none.
   ValueId lookup(Scope& scope, std::string_view name);

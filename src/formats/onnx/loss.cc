@@ -88,9 +88,12 @@ ValueId loss_of(Call& c, ValueId log_probabilities, ValueId target, ValueId weig
     weights = c.add(Select{}, {ignored, zero, weights.valid() ? weights : c.number(1, type)});
   }
   if (reduction == "none") return loss;
-  if (reduction == "sum") return total(c, loss);
-  if (weights.valid()) return divide(c, total(c, loss), total(c, weights));
-  return c.add(ReduceMean{}, {loss, c.axes_from(loss, 0)});
+  // What is summed up over all targets soon is beyond halves, whose largest number is 65504.
+  const auto wide = type == ElementType::f64 ? type : ElementType::f32;
+  loss = c.convert(loss, wide);
+  if (reduction == "sum") return c.convert(total(c, loss), type);
+  if (weights.valid()) return c.convert(divide(c, total(c, loss), total(c, c.convert(weights, wide))), type);
+  return c.convert(c.add(ReduceMean{}, {loss, c.axes_from(loss, 0)}), type);
 }
 
 Values convert_nll_loss(Call& c) { return {loss_of(c, c.in(0), c.in(1), c.maybe(2))}; }

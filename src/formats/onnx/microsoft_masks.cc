@@ -1,6 +1,5 @@
 /// Masks of com.microsoft's attentions, as numbers that are added to the scores.
 #include <algorithm>
-#include <cmath>
 
 #include "formats/onnx/build.h"
 #include "formats/onnx/convert.h"
@@ -79,10 +78,8 @@ ValueId seen_before(Call& c, const Attended& a) {
 
 /// Attention in steps, for nodes whose scores are a result.
 ValueId attend_in_steps(Call& c, const Attended& a, ValueId mask, ValueId& scores) {
-  const auto size = c.type(a.q).shape[3];
-  if (!a.scale && !size.known()) c.unsupported("an unknown size of heads");
-  const auto scale = a.scale.value_or(1 / std::sqrt(static_cast<double>(size.known() ? size.size() : 1)));
-  scores = c.add(MatMul{false, true}, {multiply(c, a.q, c.number_like(scale, a.q)), a.k});
+  const auto scale = a.scale ? c.number_like(*a.scale, a.q) : scale_by_size(c, a.q);
+  scores = c.add(MatMul{false, true}, {multiply(c, a.q, scale), a.k});
   if (mask.valid()) scores = add(c, scores, mask);
   return join_heads(c, c.add(MatMul{}, {c.add(Softmax{-1}, {scores}), a.v}));
 }

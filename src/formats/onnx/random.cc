@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "formats/onnx/build.h"
+#include "formats/onnx/importer.h"
 #include "ops/elementwise.h"
 #include "ops/generation.h"
 #include "ops/movement.h"
@@ -10,9 +11,10 @@ namespace lamina::onnx {
 namespace {
 
 /// The operator with the node's seed, which is a float, for Dropout an integer. Nodes with the same seed give
-/// different numbers; nodes without one give others each time (RandomUniform in ops/generation.h).
+/// different numbers, in whichever body they are; nodes without one give others each time (RandomUniform in
+/// ops/generation.h).
 template <class R>
-R random(const Call& c, ElementType type) {
+R random(Call& c, ElementType type) {
   R op;
   op.output_type = type;
   if (!c.has_attribute("seed")) return op;
@@ -22,7 +24,7 @@ R random(const Call& c, ElementType type) {
     const auto seed = c.f("seed", 0);
     op.global_seed = std::isfinite(seed) && std::abs(seed) < 1e15 ? static_cast<std::int64_t>(seed) : 1;
   }
-  op.op_seed = static_cast<std::int64_t>(c.graph().node_slots()) + 1;
+  op.op_seed = ++c.importer().random_operators;
   return op;
 }
 
