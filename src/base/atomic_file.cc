@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <mutex>
 
 #include "base/error.h"
 #include "base/numbers.h"
@@ -47,15 +48,17 @@ Target follow_links(const std::string& path) {
 /// How a descriptor's file is called without a name of its own.
 std::string descriptor_path(int descriptor) { return fmt::format("/proc/self/fd/{}", descriptor); }
 
-/// Names of files that are to be removed when the process ends in the midst. A signal handler reads them:
-/// each is a string that is never freed while it stands here.
+/// Names of files that are to be removed when the process ends in the midst. A signal handler takes them,
+/// which keeps them from being freed. Threads that compare them or free them hold the mutex.
 constexpr std::size_t kMostNoted = 64;
 std::atomic<char*> noted[kMostNoted];
+std::mutex noting;
 
 /// No memory, or too many: the file stays behind then, if the process is ended just now.
 void note_name(const std::string& name) noexcept {
   char* const copy = ::strdup(name.c_str());
   if (copy == nullptr) return;
+  const std::lock_guard lock(noting);
   for (auto& slot : noted) {
     char* empty = nullptr;
     if (slot.compare_exchange_strong(empty, copy)) return;
@@ -64,6 +67,7 @@ void note_name(const std::string& name) noexcept {
 }
 
 void forget_name(const std::string& name) noexcept {
+  const std::lock_guard lock(noting);
   for (auto& slot : noted) {
     char* there = slot.load();
     if (there == nullptr || name != there) continue;
@@ -81,7 +85,7 @@ std::string name_beside(const std::string& target) {
 
 void remove_temporary_files() noexcept {
   for (auto& slot : noted)
-    if (const char* const name = slot.load()) ::unlink(name);
+    if (const char* const name = slot.exchange(nullptr)) ::unlink(name);
 }
 
 void AtomicFile::set_temporary(std::string name) {

@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "base/guard.h"
+#include "base/work_bounds.h"
 
 namespace lamina {
 
@@ -87,7 +88,8 @@ class StandsStill {
 
 /// Around each call of a log, progress or request callback, which may wait for a thread that forks. Not of
 /// functions of libraries: those are work, for which fork() waits. The callback computes with floating-point
-/// numbers as the caller of the public function does; what it changes of that ends with it.
+/// numbers as the caller of the public function does; what it changes of that ends with it. Limits of the
+/// model that the thread works for do not hold in it.
 class InUsersCallback {
  public:
   InUsersCallback() noexcept;
@@ -102,6 +104,7 @@ class InUsersCallback {
   const FloatingPoint computes_;  // our code
   const Entries entries_;         // of the public interface, that the call comes from
   const StopScope* scope_;        // what could be stopped there
+  const Within bounds_{nullptr};  // the user's tensors are not the model's
   int moving_;
 };
 /// How deep the calling thread is in public functions, the innermost of which are part of the outermost.

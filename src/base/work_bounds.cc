@@ -64,12 +64,14 @@ template <class What>
 
 }  // namespace
 
+/// What does not fit is at no time counted: another thread's smaller part would be refused meanwhile.
 bool MemoryAccount::take(std::size_t bytes) noexcept {
-  const auto before = taken_.fetch_add(bytes, std::memory_order_relaxed);
   const auto below = below_ ? below_->taken() : 0;
-  if (bytes <= most_ && before <= most_ - bytes && below <= most_ - bytes - before) return true;
-  give_back(bytes);
-  return false;
+  auto before = taken_.load(std::memory_order_relaxed);
+  do {
+    if (bytes > most_ || before > most_ - bytes || below > most_ - bytes - before) return false;
+  } while (!taken_.compare_exchange_weak(before, before + bytes, std::memory_order_relaxed));
+  return true;
 }
 
 std::uint64_t MemoryAccount::taken() const noexcept {

@@ -154,8 +154,10 @@ Distinct distinct(const std::vector<T>& x, const Items& items, bool sorted, bool
     return {{0}, Ints(wants_inverse ? static_cast<std::size_t>(items.count) : 0, 0), {items.count}};
   StopPoints points;
   const auto order_of = [&](std::int64_t a, std::int64_t b) {
-    for (std::int64_t p = 0; p < parts; points(), ++p)
+    for (std::int64_t p = 0; p < parts; ++p) {
+      points();  // items that differ at once count, too
       if (const int c = compared(items.at(x, a, p), items.at(x, b, p)); c != 0) return c;
+    }
     return 0;
   };
   Ints order(static_cast<std::size_t>(items.count));

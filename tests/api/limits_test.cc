@@ -1,4 +1,5 @@
 /// Limits for models of strangers, through the public interface.
+#include <atomic>
 #include <filesystem>
 #include <fstream>
 
@@ -148,6 +149,28 @@ TEST(Limits, memory_between_layers_is_known_when_the_model_is_compiled) {
   expect_in(over_limit([&] { CompiledModel(read(model), {.limits = {.memory = 1 << 20}}); }),
             {"memory between layers", "LIMIT_MEMORY is 1048576"});
   CompiledModel(read(model), {.limits = {.memory = 100 << 20}});
+}
+
+/// Log and progress callbacks are called in the midst of work for a model; what they allocate is the user's.
+TEST(Limits, callbacks_are_outside_of_them) {
+  std::atomic<int> made{0};
+  const auto make = [&] { made += floats({100000}).size() == 100000; };
+  Options options{.threads = 1};
+  options.limits.elements = 1000;
+  options.limits.memory = 200000;
+  options.log = [&](LogLevel, std::string_view) { make(); };
+  options.progress = [&](std::string_view, double) { make(); };
+  const CompiledModel compiled(read(relus(3)), options);
+  EXPECT_GT(made, 0);
+  auto request = compiled.create_request();
+  request.set_callback([&](std::exception_ptr) { make(); });
+  for (int n = 1; n < 4; ++n) {  // plans are made
+    const int before = made;
+    request.set_input(0, floats({n, 4}));
+    request.start();
+    request.wait();
+    EXPECT_GT(made, before);
+  }
 }
 
 TEST(Limits, memory_of_a_loop_that_grows) {

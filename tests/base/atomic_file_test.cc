@@ -9,6 +9,8 @@
 #include <filesystem>
 #include <fstream>
 #include <sstream>
+#include <thread>
+#include <vector>
 
 #include "lamina/error.h"
 #include "tests/base/temporary_folder.h"
@@ -107,6 +109,20 @@ TEST(AtomicFile, NamesOfDescriptorsAreWrittenWhereTheseAre) {
   EXPECT_EQ(folder.entries(), 1u);  // the link
   ::close(log);
   EXPECT_THROW(write_file(name, "closed"), Error);
+}
+
+/// Names of temporary files are noted while they stand; threads must not look at names that others free.
+TEST(AtomicFile, ThreadsReplaceFilesBesideEachOther) {
+  const test::TemporaryFolder folder;
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t)
+    threads.emplace_back([&, t] {
+      const auto path = folder / fmt::format("{}.txt", t);
+      for (int i = 0; i < 300; ++i) write_file(path, fmt::format("{}", i));
+    });
+  for (auto& t : threads) t.join();
+  EXPECT_EQ(folder.entries(), 4u);
+  for (int t = 0; t < 4; ++t) EXPECT_EQ(contents(folder / fmt::format("{}.txt", t)), "299");
 }
 
 TEST(AtomicFile, ErrorsNameThePath) {

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <thread>
+
 #include "base/arena.h"
 #include "base/error.h"
 #include "base/parallel.h"
@@ -67,6 +69,25 @@ TEST(WorkBounds, what_was_taken_below_counts) {
   EXPECT_EQ(above.left(), 900u);
   EXPECT_FALSE(above.take(~std::size_t{0}));
   EXPECT_EQ(above.taken(), 100u);
+}
+
+TEST(WorkBounds, what_is_refused_takes_nothing_from_other_threads) {
+  MemoryAccount account(1000);
+  std::atomic<bool> done{false};
+  std::thread greedy([&] {
+    while (!done)
+      if (account.take(1001)) account.give_back(1001);
+  });
+  int refused = 0;
+  for (int i = 0; i < 300000; ++i) {
+    if (account.take(1))
+      account.give_back(1);
+    else
+      ++refused;
+  }
+  done = true;
+  greedy.join();
+  EXPECT_EQ(refused, 0);
 }
 
 TEST(WorkBounds, hold_in_all_threads_of_a_loop) {

@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "tests/ops/op_testing.h"
+#include "tests/support/counting_signal.h"
 
 namespace lamina::testing {
 namespace {
@@ -70,6 +71,16 @@ TEST(Unique, sorts_or_keeps_order) {
   expect_values(out[1], {3}, {0, 1, 3});
   expect_values(out[2], {4}, {0, 1, 0, 2});
   expect_values(out[3], {3}, {2, 1, 1});
+}
+
+/// Elements that differ at once are compared as often as others.
+TEST(Unique, can_be_stopped_when_all_elements_differ) {
+  std::vector<float> values;
+  for (int i = 0; i < 100000; ++i) values.push_back(static_cast<float>(i * 7919 % 100003));
+  const auto x = floats(values);
+  const CountingSignal signal;
+  run_stoppable({.signal = &signal}, [&] { return evaluate_all(Unique{}, {x}, 1); });
+  EXPECT_GE(signal.asked(), 10);
 }
 
 TEST(Unique, compares_slices) {

@@ -20,8 +20,10 @@ struct LinearAttentionJob {
 
 struct LinearAttentionTable {
   std::int64_t columns;  ///< of a job
-  /// Columns [first, first + count) of a job, `count` at most `columns`.
-  void (*run)(const LinearAttentionJob& job, std::int64_t first, std::int64_t count);
+  /// Columns [first, first + count) of a job, `count` at most `columns`, for tokens [begin, end), whose state
+  /// is that of the token before.
+  void (*run)(const LinearAttentionJob& job, std::int64_t first, std::int64_t count, std::int64_t begin,
+              std::int64_t end);
 };
 
 const LinearAttentionTable& linear_attention_table(Isa isa);

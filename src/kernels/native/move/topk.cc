@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 
+#include "base/cancellation.h"
 #include "base/divide.h"
 #include "base/parallel.h"
 #include "kernels/cost.h"
@@ -73,6 +75,12 @@ class Lines {
   }
   void* indices() const { return args_.out[1]; }
 
+  template <class Before, class Earlier>
+  void pick(std::int32_t* order, const Before& before, const Earlier& earlier) const {
+    std::partial_sort(order, order + c_.k, order + c_.size, before);
+    if (c_.by_index) std::sort(order, order + c_.k, earlier);
+  }
+
   void sort(std::int64_t line, std::int32_t* order) const {
     const Better<T> better{first(line), c_.inner, c_.smallest};
     if (c_.k == 1) {
@@ -82,8 +90,13 @@ class Lines {
       return store(line, 0, best);
     }
     for (std::int64_t i = 0; i < c_.size; ++i) order[i] = static_cast<std::int32_t>(i);
-    std::partial_sort(order, order + c_.k, order + c_.size, better);
-    if (c_.by_index) std::sort(order, order + c_.k);
+    constexpr std::int64_t kLong = 1 << 16;
+    if (c_.size < kLong) {
+      pick(order, better, std::less<>());
+    } else {
+      StopPoints points;
+      pick(order, comparing(points, better), comparing(points, std::less<>()));
+    }
     for (std::int64_t i = 0; i < c_.k; ++i) store(line, i, order[i]);
   }
 

@@ -195,7 +195,7 @@ void offer_planes(const NodeView& v, const Windows& described, Answers& answers)
   Offer o = offer_of(v, Layout::plain, fmt::format("native_maxpool_{}", name_of(v.element(0))));
   o.stages = 0;
   o.cost = cost_of(v.machine(), Family::scalar, pooling::work_of(*code));
-  code->all = divided_here(code->batch * code->channels, o.cost.us());
+  code->all = divided_here(code->batch * code->channels * code->out[0] * code->out[1], o.cost.us());
   o.make = [code, run](MakeContext&) {
     return executable([code, run](const RunArgs& args) { run(*code, args); });
   };

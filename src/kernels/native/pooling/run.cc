@@ -5,6 +5,8 @@
 #include <limits>
 #include <type_traits>
 
+#include "base/cancellation.h"
+#include "base/divide.h"
 #include "base/parallel.h"
 
 namespace lamina::pooling {
@@ -31,6 +33,7 @@ class RowRun {
     r_.exclude_pad = c_.exclude_pad;
     r_.whole_begin = c_.whole_begin, r_.whole_end = c_.whole_end;
     r_.stride = c_.stride, r_.pad = c_.pad;
+    piece_ = outputs_of_piece();
   }
 
   void operator()(std::int64_t begin, std::int64_t end) {
@@ -60,7 +63,37 @@ class RowRun {
   void compute(std::int64_t i, void* to) {
     enter(i);
     r_.out = to;
-    c_.rows(r_);
+    find(r_);
+  }
+
+  /// Outputs that are found before the run may stop: windows may be as large as the picture. What vectors of
+  /// outputs need stays together.
+  std::int64_t outputs_of_piece() const {
+    constexpr double kWork = 1 << 24;  // a few milliseconds
+    constexpr std::int64_t kTogether = 64;
+    const auto taps = work_of(c_) / static_cast<double>(planes_ * rows_ * row_);  // on average
+    const auto most = kWork / std::max(1.0, taps * static_cast<double>(r_.channels));
+    if (most >= static_cast<double>(r_.count)) return r_.count;
+    return round_up(std::max<std::int64_t>(1, static_cast<std::int64_t>(most)),
+                    r_.channels == 1 ? kTogether : 4);
+  }
+
+  void find(const PoolRow& row) const {
+    for (std::int64_t begin = 0; begin < row.count; begin += piece_) {
+      if (begin > 0) stop_point();
+      c_.rows(part_of(row, begin, std::min(piece_, row.count - begin)));
+    }
+  }
+
+  PoolRow part_of(const PoolRow& row, std::int64_t begin, std::int64_t count) const {
+    PoolRow r = row;
+    r.out = static_cast<std::byte*>(row.out) + c_.made.bytes(begin * row.channels);
+    r.x += begin;
+    r.count = count;
+    r.whole_begin = std::clamp<std::int64_t>(row.whole_begin - begin, 0, count);
+    r.whole_end = std::clamp<std::int64_t>(row.whole_end - begin, 0, count);
+    r.pad = row.pad - begin * row.stride;
+    return r;
   }
 
   void in_place(std::int64_t begin, std::int64_t end, StageRun& stages) {
@@ -91,14 +124,9 @@ class RowRun {
     enter(row);
     const auto most = kTile / r_.channels;
     for (std::int64_t begin = 0; begin < r_.count; begin += most) {
-      PoolRow r = r_;
+      auto r = part_of(r_, begin, std::min(most, r_.count - begin));
       r.out = tile;
-      r.x += begin;
-      r.count = std::min(most, r_.count - begin);
-      r.whole_begin = std::clamp<std::int64_t>(r_.whole_begin - begin, 0, r.count);
-      r.whole_end = std::clamp<std::int64_t>(r_.whole_end - begin, 0, r.count);
-      r.pad = r_.pad - begin * r_.stride;
-      c_.rows(r);
+      find(r);
       const auto at = begin * r.channels;
       stages(tile, out(row, at), row * row_ + at, r.count * r.channels);
     }
@@ -107,6 +135,7 @@ class RowRun {
   const Windows& c_;
   const RunArgs& args_;
   std::int64_t planes_ = 1, rows_ = 1, row_ = 1, picture_ = 1;
+  std::int64_t piece_ = 1;  ///< outputs
   PoolRow r_;
 };
 
@@ -120,7 +149,7 @@ bool is_nan(T x) {
 
 template <class T>
 void run_planes(const Windows& c, const RunArgs& args) {
-  const auto plane = c.in[0] * c.in[1] * c.in[2], outputs = c.out[0] * c.out[1] * c.out[2];
+  const auto plane = c.in[0] * c.in[1] * c.in[2], rows = c.out[0] * c.out[1];
   const auto find = [&](const T* in, const PoolRange& z, const PoolRange& y, const PoolRange& x, T& best) {
     std::int64_t where = -1;
     best = std::numeric_limits<T>::lowest();
@@ -140,23 +169,26 @@ void run_planes(const Windows& c, const RunArgs& args) {
     return (p * plane + at) % c.index_range;
   };
   parallel_for(c.all, [&](std::int64_t begin, std::int64_t end) {
-    for (auto p = begin; p < end; ++p) {
+    StopPoints points;
+    for (auto row = begin; row < end; ++row) {
+      const auto p = row / rows;
+      const auto& z = c.ranges[0][static_cast<std::size_t>(row % rows / c.out[1])];
+      const auto& y = c.ranges[1][static_cast<std::size_t>(row % c.out[1])];
       const auto* in = static_cast<const T*>(args.in[0]) + p * plane;
-      auto o = p * outputs;
-      for (const auto& z : c.ranges[0])
-        for (const auto& y : c.ranges[1])
-          for (const auto& x : c.ranges[2]) {
-            T best;
-            const auto at = index_of(p, find(in, z, y, x, best));
-            if (args.out[0]) static_cast<T*>(args.out[0])[o] = best;
-            if (c.with_indices && args.out[1]) {
-              if (c.wide_indices)
-                static_cast<std::int64_t*>(args.out[1])[o] = at;
-              else
-                static_cast<std::int32_t*>(args.out[1])[o] = static_cast<std::int32_t>(at);
-            }
-            ++o;
-          }
+      auto o = row * c.out[2];
+      for (const auto& x : c.ranges[2]) {
+        T best;
+        const auto at = index_of(p, find(in, z, y, x, best));
+        if (args.out[0]) static_cast<T*>(args.out[0])[o] = best;
+        if (c.with_indices && args.out[1]) {
+          if (c.wide_indices)
+            static_cast<std::int64_t*>(args.out[1])[o] = at;
+          else
+            static_cast<std::int32_t*>(args.out[1])[o] = static_cast<std::int32_t>(at);
+        }
+        ++o;
+        points(std::int64_t{z.count} * y.count * x.count + 1);
+      }
     }
   });
 }

@@ -19,7 +19,7 @@ struct Windows {
   // Windows along the last axis that are whole, see PoolRow.
   std::int64_t whole_begin = 0, whole_end = 0, stride = 1, pad = 0;
   PoolLoops::Run rows = nullptr;
-  Division all;  ///< of rows, or of planes
+  Division all;  ///< of rows of outputs, in all planes
   std::shared_ptr<const StageProgram> stages;
   Rows x, made, y;  ///< made: what windows give; y: behind the stages
   // The second output, the indices of the maxima.
