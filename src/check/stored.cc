@@ -34,7 +34,7 @@ std::optional<std::size_t> axis_of_classes(const Pairs& p) {
   std::size_t before = 1;
   for (std::size_t i = 0; i < p.shape.size(); ++i)
     if (p.shape[i] > 1) axis = i;
-  if (!axis || static_cast<std::size_t>(p.shape[*axis]) > kMostClasses) return std::nullopt;
+  if (!axis || p.a.empty() || static_cast<std::size_t>(p.shape[*axis]) > kMostClasses) return std::nullopt;
   for (std::size_t i = 0; i < *axis; ++i) before *= static_cast<std::size_t>(p.shape[i]);
   const auto classes = static_cast<std::size_t>(p.shape[*axis]);
   if (p.shape.size() <= 2 && before == 1) return axis;

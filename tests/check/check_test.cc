@@ -119,5 +119,16 @@ TEST(CheckRun, stored_outputs_are_judged_by_themselves) {
   EXPECT_EQ(found.faults(), 1u);
 }
 
+/// An axis of 0 with longer ones before it: there is no row of scores to look at.
+TEST(CheckRun, stored_outputs_without_elements) {
+  for (const Dims& dims : {Dims{1, 5, 0}, {5, 0}, {0, 5}, {5, 0, 0}, {2, 0, 3}, {0}}) {
+    const Tensor none(ElementType::f32, dims);
+    const auto found = agreement(none, none);
+    EXPECT_TRUE(found.ok());
+    EXPECT_FALSE(found.ranking);
+    EXPECT_TRUE(judge_stored({.got = none, .stored = none, .exact = none, .samples = {none}}).ok());
+  }
+}
+
 }  // namespace
 }  // namespace lamina::check
