@@ -34,6 +34,12 @@ std::optional<std::vector<NodeId>> constant_nodes(const Graph& g, ValueId v) {
   return sorted;
 }
 
+ValueId computed_input(const Graph& g, const Node& node) {
+  for (const auto v : node.inputs)
+    if (v.valid() && !constant_nodes(g, v)) return v;
+  return {};
+}
+
 std::optional<std::vector<double>> constant_numbers(const Graph& g, ValueId v) {
   if (const auto* tensor = g.constant(v)) return to_doubles(tensor->to_aligned());
   const auto nodes = constant_nodes(g, v);

@@ -6,8 +6,10 @@
 #include "ops/activation.h"
 #include "ops/elementwise.h"
 #include "ops/quantization.h"
+#include "quantise/constants.h"
 #include "quantise/layer_queries.h"
 #include "quantise/match_layers.h"
+#include "rules/support.h"
 
 namespace lamina {
 namespace {
@@ -155,12 +157,40 @@ class CounterpartFinder {
     out_.of.emplace(v, std::move(c));
   }
 
+  /// What a constant that is added behind the layer makes of its result, which may be rounded to levels in
+  /// between; invalid if nothing is added.
+  static ValueId with_constant_added(const Graph& g, ValueId v) {
+    constexpr int kMostBetween = 3;
+    for (int i = 0; i < kMostBetween; ++i) {
+      if (g.readers(v) != 1 || g.value(v).uses.size() != 1) return {};
+      const auto [reader, input] = g.value(v).uses[0];
+      const Node& n = g.node(reader);
+      if (n.op.is<Add>() && n.inputs.size() == 2 && constant_nodes(g, n.inputs[1 - input]))
+        return n.outputs[0];
+      const bool rounds = n.op.is<Quantize>() || n.op.is<Dequantize>() || n.op.is<FakeQuantize>();
+      if (!rounds || input != 0) return {};
+      v = n.outputs[0];
+    }
+    return {};
+  }
+
+  /// A bias may be an input of the layer in one graph and a sum behind it in the other: then only the results
+  /// with it are the same.
   void match_layer(NodeId ours, NodeId theirs) {
     const Node &n = f_.node(ours), &other = q_.node(theirs);
     accept(n.inputs[0], other.inputs[0]);
-    const auto v = n.outputs[0], computed = other.outputs[0];
-    if (!fits(computed, v)) return;
-    take(v, {computed, roundings(computed)});
+    const auto v = n.outputs[0], w = other.outputs[0];
+    const auto v_sum = with_constant_added(f_, v), w_sum = with_constant_added(q_, w);
+    if (has_input(n, 2) == has_input(other, 2) && v_sum.valid() == w_sum.valid()) {
+      match(v, w);
+      if (v_sum.valid()) match(v_sum, w_sum);
+    } else {
+      match(v_sum.valid() ? v_sum : v, w_sum.valid() ? w_sum : w);
+    }
+  }
+
+  void match(ValueId v, ValueId computed) {
+    if (fits(computed, v)) take(v, {computed, roundings(computed)});
   }
 
   /// If the quantised model leaves out a bound, the levels before it become the levels of its result, since
@@ -193,6 +223,14 @@ class CounterpartFinder {
 };
 
 }  // namespace
+
+void Counterparts::forget(ValueId f32) {
+  const auto it = of.find(f32);
+  if (it == of.end()) return;
+  quantised.erase(it->second.computed);
+  for (const auto v : it->second.rounded) quantised.erase(v);
+  of.erase(it);
+}
 
 Counterparts find_counterparts(const Graph& quantised, const Graph& f32) {
   return CounterpartFinder(quantised, f32).run();

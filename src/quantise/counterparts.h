@@ -20,6 +20,7 @@ struct Counterparts {
   std::map<ValueId, Counterpart> of;  ///< by value of the f32 graph; inputs and results are among them
   std::set<ValueId> quantised;        ///< all values of the quantised graph that are in `of`
 
+  void forget(ValueId f32);
   const Counterpart* find(ValueId f32) const {
     const auto it = of.find(f32);
     return it == of.end() ? nullptr : &it->second;

@@ -87,9 +87,9 @@ NodeId quantised_layer(const Graph& f, const Graph& q, const Counterparts& count
   auto at = c->computed.valid() ? c->computed : c->rounded[0];
   for (int i = 0; i < kMostBetween; ++i) {
     const auto maker = q.producer(at);
-    if (!maker.valid() || q.node(maker).inputs.empty()) return {};
+    if (!maker.valid()) return {};
     if (is_layer(q, maker)) return maker;
-    at = q.node(maker).inputs[0];
+    at = computed_input(q, q.node(maker));
     if (!at.valid()) return {};
   }
   return {};
@@ -108,37 +108,25 @@ std::optional<WeightsOfBoth> weights_of_both(const Graph& f, const Graph& q, con
   return WeightsOfBoth(f, layer, std::move(*numbers));
 }
 
-class EqualiserAs {
+/// What the weights of both graphs say of the scale of channels between two layers.
+class ScalesOfBoth {
  public:
-  EqualiserAs(Graph& f32, const Graph& quantised)
-      : f_(f32), q_(quantised), pairs_(equalisable_pairs(f32, layers_of(f32, {}))) {}
+  ScalesOfBoth(const Graph& f32, const Graph& quantised, const Counterparts& counterparts,
+               const std::vector<LayerPair>& pairs)
+      : f_(f32), q_(quantised), counterparts_(counterparts), pairs_(pairs) {}
 
-  std::size_t run() && {
-    constexpr int kTurns = 20;  // layers whose values have other names are found once those before are scaled
-    std::set<NodeId> scaled;    // the first ones
-    for (int turn = 0; turn < kTurns && !pairs_.empty(); ++turn) {
-      counterparts_ = find_counterparts(q_, f_);
-      bool changed = false;
-      for (const auto& pair : pairs_)
-        if (equalise(pair)) changed = true, scaled.insert(pair.first);
-      if (!changed) break;
-    }
-    f_.erase_unused_constants();
-    return scaled.size();
+  /// What the quantised graph's channels between the two are multiplied by; empty where they are the same.
+  std::vector<double> factors(const LayerPair& pair) const {
+    constexpr double kOther = 0.01;
+    const auto first = weights_of_both(f_, q_, counterparts_, pair.first);
+    if (!first) return {};
+    auto out = factors_of(first->by_output());
+    const bool same = std::all_of(out.begin(), out.end(), [](double x) { return std::fabs(x - 1) < kOther; });
+    if (same || !confirms(pair.second, out)) return {};
+    return out;
   }
 
  private:
-  /// As the quantised graph's pair is scaled. False: this pair is already, or cannot be.
-  bool equalise(const LayerPair& pair) {
-    constexpr double kOther = 0.01;
-    const auto first = weights_of_both(f_, q_, counterparts_, pair.first);
-    if (!first) return false;
-    const auto factors = factors_of(first->by_output());
-    if (std::all_of(factors.begin(), factors.end(), [](double x) { return std::fabs(x - 1) < kOther; }))
-      return false;
-    return confirms(pair.second, factors) && scale_between(f_, pair, factors);
-  }
-
   /// Whether the weights of the layer that reads the channels say, too, that these were multiplied. Those of
   /// the layer before differ for other reasons as well: large weights are clipped, small ones have few
   /// levels.
@@ -158,14 +146,65 @@ class EqualiserAs {
     return next != pairs_.end() && confirms(next->second, own);
   }
 
-  Graph& f_;
-  const Graph& q_;
-  const std::vector<LayerPair> pairs_;
-  Counterparts counterparts_;
+  const Graph &f_, &q_;
+  const Counterparts& counterparts_;
+  const std::vector<LayerPair>& pairs_;
 };
+
+/// The layer that alone reads the first one's channels, whatever is done to these on the way.
+NodeId reader_of_channels(const Graph& g, NodeId first, const std::set<NodeId>& layers) {
+  constexpr int kMostBetween = 8;
+  auto v = g.node(first).outputs[0];
+  for (int i = 0; i <= kMostBetween; ++i) {
+    if (g.readers(v) != 1 || g.value(v).uses.size() != 1) return {};
+    const auto [reader, input] = g.value(v).uses[0];
+    const auto& node = g.node(reader);
+    if (layers.contains(reader)) {
+      const bool same = input == 0 && input_channels(g, node) == output_channels(g, g.node(first));
+      return same ? reader : NodeId{};
+    }
+    const bool alone = std::all_of(node.inputs.begin(), node.inputs.end(), [&](ValueId x) {
+      return !x.valid() || x == v || constant_nodes(g, x).has_value();
+    });
+    if (!alone || !node.bodies.empty() || node.outputs.size() != 1) return {};
+    v = node.outputs[0];
+  }
+  return {};
+}
 
 }  // namespace
 
-std::size_t equalise_as(Graph& f32, const Graph& quantised) { return EqualiserAs(f32, quantised).run(); }
+std::size_t equalise_as(Graph& f32, const Graph& quantised) {
+  constexpr int kTurns = 20;  // layers whose values have other names are found once those before are scaled
+  const auto pairs = equalisable_pairs(f32, layers_of(f32, {}));
+  std::set<NodeId> scaled;  // the first ones
+  for (int turn = 0; turn < kTurns && !pairs.empty(); ++turn) {
+    const auto counterparts = find_counterparts(quantised, f32);
+    const ScalesOfBoth scales(f32, quantised, counterparts, pairs);
+    bool changed = false;
+    for (const auto& pair : pairs)
+      if (const auto factors = scales.factors(pair); !factors.empty() && scale_between(f32, pair, factors))
+        changed = true, scaled.insert(pair.first);
+    if (!changed) break;
+  }
+  f32.erase_unused_constants();
+  return scaled.size();
+}
+
+std::vector<LayerPair> pairs_of_other_scale(const Graph& f32, const Graph& quantised,
+                                            const Counterparts& counterparts) {
+  std::set<NodeId> layers;
+  for (const auto& layer : layers_of(f32, {}))
+    if (layer.reason.empty()) layers.insert(layer.node);
+  std::vector<LayerPair> pairs, out;
+  for (const auto id : f32.order())
+    if (layers.contains(id))
+      if (const auto next = reader_of_channels(f32, id, layers); next.valid())
+        pairs.push_back({.first = id, .second = next});
+  const ScalesOfBoth scales(f32, quantised, counterparts, pairs);
+  for (const auto& pair : pairs)
+    if (!scales.factors(pair).empty()) out.push_back(pair);
+  return out;
+}
 
 }  // namespace lamina

@@ -57,6 +57,7 @@ class Comparison {
       fail(ErrorCode::bad_input, "the f32 model is quantised itself: wanted the model before quantisation");
     equalise_as(f_, q_);
     counterparts_ = find_counterparts(q_, f_);
+    forget_other_scales();
     switched_ = make_switched(q_, f_, counterparts_);
   }
 
@@ -71,6 +72,7 @@ class Comparison {
     outputs.measure(report_);
     if (report_.has_shares) choose_left_out(outputs, rows_, report_);
     for (auto& row : rows_) report_.layers.push_back(std::move(row.noise));
+    add_rows_not_comparable();
     const auto key = [](const LayerNoise& l) { return std::isnan(l.snr) ? -kInfinite : l.snr; };
     std::stable_sort(report_.layers.begin(), report_.layers.end(),
                      [&](const auto& a, const auto& b) { return key(a) < key(b); });
@@ -78,29 +80,47 @@ class Comparison {
   }
 
  private:
+  /// Channels whose scale is another one in the quantised graph have no counterpart, though their names are
+  /// the same: the two layers around them are measured as one.
+  void forget_other_scales() {
+    for (const auto& pair : pairs_of_other_scale(f_, q_, counterparts_)) {
+      not_comparable_.push_back(pair.first);
+      for (auto at = pair.first; at != pair.second;) {
+        const auto v = f_.node(at).outputs[0];
+        counterparts_.forget(v);
+        at = f_.value(v).uses.at(0).node;
+      }
+    }
+  }
+
   /// Counts layers with weights, and how many of them have a measurement of their own.
   void count_layers() {
-    std::set<NodeId> layers, matched;
+    std::set<NodeId> layers, matched, recognised(not_comparable_.begin(), not_comparable_.end());
     for (const auto id : f_.order())
       if (is_layer(f_, id)) layers.insert(id);
     NodeId first;
     for (const auto& s : switched_.switches) {
+      const bool is_recognised =
+          std::any_of(s.nodes.begin(), s.nodes.end(), [&](auto n) { return recognised.contains(n); });
       const auto count =
           std::count_if(s.nodes.begin(), s.nodes.end(), [&](auto n) { return layers.contains(n); });
-      for (const auto n : s.nodes)
-        if (count == 1 && layers.contains(n)) matched.insert(n);
+      for (const auto n : s.nodes) {
+        if (!layers.contains(n)) continue;
+        if (count == 1) matched.insert(n);
+        if (count == 1 || is_recognised) recognised.insert(n);
+      }
     }
     report_.weighted = layers.size(), report_.matched = matched.size();
     for (const auto id : f_.order())
-      if (layers.contains(id) && !matched.contains(id)) {
+      if (layers.contains(id) && !recognised.contains(id)) {
         first = id;
         break;
       }
-    if (static_cast<double>(matched.size()) < kMatched * static_cast<double>(layers.size()))
+    if (static_cast<double>(recognised.size()) < kMatched * static_cast<double>(layers.size()))
       fail(ErrorCode::bad_input,
            "{} of the {} layers with weights of the f32 model have a counterpart in the quantised model, "
            "\"{}\" ({}) has none: wanted the model that was quantised",
-           matched.size(), layers.size(), f_.label(first), f_.node(first).op.name());
+           recognised.size(), layers.size(), f_.label(first), f_.node(first).op.name());
   }
 
   /// Networks hide numbers that are not finite: a ReLU makes 0 of NaN, and no level is infinite.
@@ -238,6 +258,18 @@ class Comparison {
     }
   }
 
+  /// Layers that are measured as parts of others only: a row each that says so.
+  void add_rows_not_comparable() {
+    for (const auto id : not_comparable_) {
+      const auto layer = layer_source(f_, id);
+      LayerNoise row{.name = layer.name, .operators = layer.type};
+      row.snr = row.own = kNone;
+      row.input = kInfinite;
+      row.has_weights = true;
+      report_.layers.push_back(std::move(row));
+    }
+  }
+
   LayerNoise describe(const NoiseSwitch& s) const {
     constexpr std::size_t kNamed = 4;
     LayerNoise out;
@@ -265,8 +297,9 @@ class Comparison {
   Counterparts counterparts_;
   SwitchedGraph switched_;
   NoiseReport report_;
-  std::map<ValueId, double> snr_;  // by value of the f32 graph
-  std::vector<double> own_;        // by switch
+  std::vector<NodeId> not_comparable_;  // layers whose result has another scale in the quantised graph
+  std::map<ValueId, double> snr_;       // by value of the f32 graph
+  std::vector<double> own_;             // by switch
   std::vector<NoiseRow> rows_;
 };
 

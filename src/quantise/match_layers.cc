@@ -88,7 +88,7 @@ class LayerMatcher {
     }
   }
 
-  /// The value or the nearest one in front of it, back along first inputs as far as the next layer, that
+  /// The value or the nearest one in front of it, back along what is computed as far as the next layer, that
   /// `known` says is known.
   template <class Known>
   static ValueId nearest_known(const Graph& g, ValueId v, const Known& known) {
@@ -96,10 +96,8 @@ class LayerMatcher {
     for (int i = 0; i < kMostBetween && v.valid(); ++i) {
       if (known(v)) return v;
       const auto maker = g.producer(v);
-      if (!maker.valid() || g.node(maker).inputs.empty() ||
-          g.node(maker).op.has(Trait::products | Trait::weights))
-        return {};
-      v = g.node(maker).inputs[0];
+      if (!maker.valid() || g.node(maker).op.has(Trait::products | Trait::weights)) return {};
+      v = computed_input(g, g.node(maker));
     }
     return {};
   }

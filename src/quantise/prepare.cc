@@ -8,10 +8,12 @@
 
 #include "ops/activation.h"
 #include "ops/convolution.h"
+#include "ops/elementwise.h"
 #include "ops/eval.h"
 #include "ops/matmul.h"
 #include "ops/normalization.h"
 #include "ops/pooling.h"
+#include "ops/walk.h"
 #include "rewrite/driver.h"
 #include "rules/rules.h"
 #include "rules/weights.h"
@@ -99,22 +101,87 @@ std::vector<Absorbed> fold_batch_normalisation(Graph& g,
 
 namespace {
 
-/// What follows the layer without another reader, if channels can be scaled on the way there.
-NodeId next_layer(const Graph& g, NodeId layer, const std::set<NodeId>& layers) {
-  constexpr int kMostBetween = 4;
+/// Of the layer's result, or of what has the same axes: how many axes lie behind the one of its channels.
+std::size_t axes_behind_channels(const Node& layer, std::size_t rank) {
+  return layer.op.is<MatMul>() ? 0 : rank - 2;
+}
+
+/// A constant that is added to, or subtracted from, the channels of a layer.
+struct Term {
+  std::size_t input = 0;  ///< of the Add or Subtract
+  std::size_t axis = 0;   ///< of the channels, in the constant's shape with ones before it as needed
+  Dims dims = {};         ///< this shape
+};
+
+/// `from`: the input by which the channels come.
+std::optional<Term> term_of(const Graph& g, const Node& layer, const Node& sum, std::size_t from) {
+  if (!sum.op.is<Add>() && !(sum.op.is<Subtract>() && from == 0)) return std::nullopt;
+  Term out{.input = 1 - from};
+  const auto* constant = g.constant(sum.inputs[out.input]);
+  const auto& x = g.type(sum.inputs[from]).shape;
+  if (!constant || constant->element_type() != ElementType::f32 || !x.ranked() || x.rank() < 2)
+    return std::nullopt;
+  out.dims = constant->shape();
+  const auto wanted = axes_behind_channels(layer, x.rank()) + 1;
+  if (out.dims.size() > x.rank()) return std::nullopt;  // the channels would be another axis behind it
+  if (out.dims.size() < wanted) out.dims.insert(out.dims.begin(), wanted - out.dims.size(), 1);
+  out.axis = out.dims.size() - wanted;
+  const auto size = out.dims[out.axis];
+  const bool by_channel = size == 1 || size == static_cast<std::int64_t>(output_channels(g, layer));
+  return by_channel ? std::optional(std::move(out)) : std::nullopt;
+}
+
+/// The constant multiplied by a factor for each channel; invalid where the numbers would not be finite.
+Tensor scaled_term(const Tensor& constant, const Term& term, const std::vector<double>& by) {
+  const auto numbers = to_floats(constant);
+  auto dims = term.dims;
+  dims[term.axis] = std::ssize(by);
+  const auto outer = static_cast<std::size_t>(volume(dims, 0, term.axis)),
+             inner = static_cast<std::size_t>(volume(dims, term.axis + 1, dims.size())),
+             own = static_cast<std::size_t>(term.dims[term.axis]);
+  std::vector<double> scaled;
+  for (std::size_t o = 0; o < outer; ++o)
+    for (std::size_t c = 0; c < by.size(); ++c)
+      for (std::size_t i = 0; i < inner; ++i)
+        scaled.push_back(by[c] * numbers[(o * own + (own == 1 ? 0 : c)) * inner + i]);
+  auto out = from_doubles(ElementType::f32, dims, scaled);
+  return all_finite(out) ? out : Tensor{};
+}
+
+/// The layer and what follows it without another reader, if channels can be scaled on the way there.
+std::optional<LayerPair> pair_from(const Graph& g, NodeId layer, const std::set<NodeId>& layers,
+                                   const std::set<NodeId>& fixed) {
+  constexpr int kMostBetween = 6;
+  LayerPair out{.first = layer, .second = {}};
   auto v = g.node(layer).outputs[0];
   for (int i = 0; i <= kMostBetween; ++i) {
-    if (g.readers(v) != 1 || g.value(v).uses.size() != 1) return {};
+    if (g.readers(v) != 1 || g.value(v).uses.size() != 1) return std::nullopt;
     const auto [reader, input] = g.value(v).uses[0];
     const auto& node = g.node(reader);
-    if (input != 0 || !node.bodies.empty()) return {};
-    if (layers.contains(reader))
-      return node.op.is<MatMul>() == g.node(layer).op.is<MatMul>() ? reader : NodeId{};
+    if (!node.bodies.empty()) return std::nullopt;
+    out.second = reader;
+    if (input == 0 && layers.contains(reader))
+      return node.op.is<MatMul>() == g.node(layer).op.is<MatMul>() ? std::optional(out) : std::nullopt;
     const bool is_pooling = (node.op.is<MaxPool>() && node.outputs.size() == 1) || node.op.is<AvgPool>();
-    if (!node.op.is<Relu>() && !is_pooling) return {};
+    if (!fixed.contains(reader) && term_of(g, g.node(layer), node, input))
+      out.sums.push_back(reader);
+    else if (!node.op.is<Relu>() && !is_pooling)
+      return std::nullopt;
     v = node.outputs[0];
   }
-  return {};
+  return std::nullopt;
+}
+
+/// False: left alone.
+bool scale_sum(Graph& g, NodeId layer, NodeId sum, const std::vector<double>& by) {
+  const auto& inputs = g.node(sum).inputs;
+  const auto term = term_of(g, g.node(layer), g.node(sum), g.constant(inputs[0]) ? 1 : 0);
+  if (!term || output_channels(g, g.node(layer)) != by.size()) return false;
+  const auto old = inputs[term->input];
+  const auto scaled = scaled_term(g.constant(old)->to_aligned(), *term, by);
+  if (!scaled.valid()) return false;
+  g.set_input(sum, term->input, g.add_constant(scaled, g.value(old).name));
+  return true;
 }
 
 /// Scaled by the inverse of what the layer before was scaled by.
@@ -161,29 +228,34 @@ std::vector<double> equalising_factors(const Graph& g, NodeId first, NodeId seco
 
 }  // namespace
 
-std::vector<LayerPair> equalisable_pairs(const Graph& g, const std::vector<Layer>& layers) {
+std::vector<LayerPair> equalisable_pairs(const Graph& g, const std::vector<Layer>& layers,
+                                         const std::set<NodeId>& fixed) {
   std::set<NodeId> ids;
   for (const auto& layer : layers)
     if (layer.reason.empty()) ids.insert(layer.node);
   std::vector<LayerPair> out;
   for (const auto& layer : layers)
-    if (const auto next = ids.contains(layer.node) ? next_layer(g, layer.node, ids) : NodeId{}; next.valid())
-      out.push_back({layer.node, next});
+    if (ids.contains(layer.node))
+      if (auto pair = pair_from(g, layer.node, ids, fixed)) out.push_back(std::move(*pair));
   return out;
 }
 
 bool scale_between(Graph& g, const LayerPair& pair, const std::vector<double>& factors) {
-  const auto before = g.node(pair.first).inputs;
-  if (!scale_outputs(g, pair.first, {.factor = factors, .shift = std::vector<double>(factors.size())}))
-    return false;
-  if (scale_inputs(g, pair.second, factors)) return true;
-  g.set_inputs(pair.first, before);
-  return false;
+  std::vector<std::pair<NodeId, std::vector<ValueId>>> before{{pair.first, g.node(pair.first).inputs}};
+  for (const auto sum : pair.sums) before.emplace_back(sum, g.node(sum).inputs);
+  const PerChannel by{.factor = factors, .shift = std::vector<double>(factors.size())};
+  const bool scaled = scale_outputs(g, pair.first, by) &&
+                      std::all_of(pair.sums.begin(), pair.sums.end(),
+                                  [&](NodeId sum) { return scale_sum(g, pair.first, sum, factors); }) &&
+                      scale_inputs(g, pair.second, factors);
+  if (!scaled)
+    for (auto& [node, inputs] : before) g.set_inputs(node, std::move(inputs));
+  return scaled;
 }
 
-std::size_t equalise(Graph& g, const std::vector<Layer>& layers) {
+std::size_t equalise(Graph& g, const std::vector<Layer>& layers, const std::set<NodeId>& fixed) {
   constexpr int kTurns = 20;
-  const auto pairs = equalisable_pairs(g, layers);
+  const auto pairs = equalisable_pairs(g, layers, fixed);
   std::set<NodeId> scaled;  // the first ones
   for (int turn = 0; turn < kTurns; ++turn) {
     double most = 1;

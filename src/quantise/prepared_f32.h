@@ -1,6 +1,7 @@
 #pragma once
 /// The f32 graph as the quantiser saw it that made a quantised graph.
-#include "graph/graph.h"
+#include "quantise/counterparts.h"
+#include "quantise/prepare.h"
 
 namespace lamina {
 
@@ -13,5 +14,10 @@ Graph prepared_f32(const Graph& f32, const Graph& quantised);
 /// function of `f32` stays the same. `f32`: as prepared_f32() makes it. Throws as find_counterparts() does.
 /// Returns how many pairs of layers were scaled.
 std::size_t equalise_as(Graph& f32, const Graph& quantised);
+
+/// Layers between which the quantised graph has channels of another scale, behind equalise_as(): through
+/// operators between them that do not keep a scale, say. What lies between the two cannot be compared.
+std::vector<LayerPair> pairs_of_other_scale(const Graph& f32, const Graph& quantised,
+                                            const Counterparts& counterparts);
 
 }  // namespace lamina

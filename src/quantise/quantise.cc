@@ -123,6 +123,7 @@ QuantisedModel quantise_onnx(const Model& model, const ModelSource& source, cons
   out.normalised = absorbed.size();
   auto r = request;
   r.scheme.no_new_bias_of_products = true;
+  r.scheme.fixed = file.fixed_sums(read);
   auto layers = layers_of(g, r.scheme.choice);
   file.require_nodes(read, layers);
   require_wide_enough(g, layers);

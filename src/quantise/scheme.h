@@ -1,6 +1,7 @@
 #pragma once
 /// How a graph is quantised, and the graph that computes what the quantised model will.
 #include <map>
+#include <set>
 
 #include "quantise/observe.h"
 #include "quantise/places.h"
@@ -16,6 +17,7 @@ struct SchemeOptions {
   bool correct_bias = true;
   /// The file format has no product with a bias: MatMul without one gets none.
   bool no_new_bias_of_products = false;
+  std::set<NodeId> fixed = {};  ///< nodes, not layers, whose constants the file cannot change
 };
 
 /// What was seen of the f32 model's values.

@@ -52,7 +52,7 @@ class Search {
     std::vector<Calibration> methods{Calibration::min_max, Calibration::mse};
     if (r_.calibration) methods = {*r_.calibration};
     Graph equal = read_;
-    const auto pairs = r_.equalise.value_or(true) ? equalise(equal, layers_) : 0;
+    const auto pairs = r_.equalise.value_or(true) ? equalise(equal, layers_, r_.scheme.fixed) : 0;
     if (pairs == 0 || !r_.equalise.value_or(false)) add_candidates(read_, 0, methods);
     if (pairs != 0) add_candidates(equal, pairs, methods);
     take(candidates_.size() == 1 ? 0 : best_candidate());

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "formats/onnx/edit/upgrade.h"
+#include "ops/elementwise.h"
 #include "ops/eval.h"
 #include "rules/support.h"
 
@@ -37,6 +38,10 @@ bool is_layer(const EditNode& node) {
          (node.op_type == "Gemm" && is_plain_gemm(node));
 }
 
+bool is_sum(const EditNode& node) {
+  return node.domain.empty() && node.inputs.size() == 2 && (node.op_type == "Add" || node.op_type == "Sub");
+}
+
 /// One model that is being changed.
 class Editing {
  public:
@@ -51,6 +56,8 @@ class Editing {
     absorb(absorbed);
     makers_ = makers_of(m_.graph);
     for (const auto& layer : scheme_.layers) set_layer(layer);
+    for (const auto id : g_.order())
+      if (g_.node(id).op.is<Add>() || g_.node(id).op.is<Subtract>()) set_sum(id);
     for (const auto& use : scheme_.places.uses) set_use(use);
     insert();
     onnx::remove_unread(m_.graph, was_read_);
@@ -125,6 +132,19 @@ class Editing {
       if (inputs[i].valid() && changed(layer.node, i))
         replace(*node, i,
                 add_tensor(node->outputs[0] + (i == 1 ? "_weights" : "_bias"), *g_.constant(inputs[i])));
+  }
+
+  /// A constant that is added to channels was scaled with them.
+  void set_sum(NodeId id) {
+    const auto& inputs = g_.node(id).inputs;
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+      if (!changed(id, i)) continue;
+      const auto* constant = g_.constant(inputs[i]);
+      if (!constant) continue;  // another name of what a layer gives
+      auto* node = node_of(id);
+      LAMINA_CHECK(node && is_sum(*node), "{} has changed, which is no sum in the file", g_.label(id));
+      replace(*node, i, add_tensor(node->outputs[0] + "_summand", *constant));
+    }
   }
 
   bool changed(NodeId id, std::size_t input) const {
@@ -271,6 +291,17 @@ void OnnxFile::require_nodes(const Graph& graph, std::vector<Layer>& layers) con
     if (it == makers_.end() || !is_layer(model_.graph.nodes[it->second]))
       layer.reason = "it is no convolution or product by itself in the file";
   }
+}
+
+std::set<NodeId> OnnxFile::fixed_sums(const Graph& graph) const {
+  std::set<NodeId> out;
+  for (const auto id : graph.order()) {
+    const auto& op = graph.node(id).op;
+    if (!op.is<Add>() && !op.is<Subtract>()) continue;
+    const auto it = makers_.find(graph.value(graph.node(id).outputs[0]).name);
+    if (it == makers_.end() || !is_sum(model_.graph.nodes[it->second])) out.insert(id);
+  }
+  return out;
 }
 
 std::string OnnxFile::quantised(const Graph& read, const Graph& graph, const std::vector<Absorbed>& absorbed,

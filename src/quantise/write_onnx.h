@@ -18,6 +18,10 @@ class OnnxFile {
   /// Gives a reason to layers that are no nodes of the file. `graph`: as it was read.
   void require_nodes(const Graph& graph, std::vector<Layer>& layers) const;
 
+  /// Sums that are no Add or Sub by themselves in the file, so that their constants cannot change. `graph`:
+  /// as it was read.
+  std::set<NodeId> fixed_sums(const Graph& graph) const;
+
   /// The file's bytes. `read`: the graph as it was read, `graph`: what was prepared of it, with the same ids.
   std::string quantised(const Graph& read, const Graph& graph, const std::vector<Absorbed>& absorbed,
                         const Scheme& scheme) const;

@@ -1,6 +1,7 @@
 #include "rules/widen_half.h"
 
 #include <algorithm>
+#include <map>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -9,7 +10,11 @@
 #include "ops/control.h"
 #include "ops/elementwise.h"
 #include "ops/eval.h"
+#include "ops/gathering.h"
+#include "ops/generation.h"
+#include "ops/movement.h"
 #include "ops/quantization.h"
+#include "ops/shaping.h"
 #include "rules/support.h"
 
 namespace lamina {
@@ -27,6 +32,88 @@ Op widened(const Op& op) {
   return copy ? Op(std::shared_ptr<const AnyOp>(std::move(copy))) : op;
 }
 
+/// Whether the operator gives elements of its float inputs as they are, with all of their bits, and zeros.
+bool moves_bits(const Node& n) {
+  if (!n.bodies.empty() || n.op.is<GatherTree>()) return false;
+  if (const auto* op = n.op.as<ScatterElementsUpdate>()) return op->reduction == ElementsReduction::none;
+  if (const auto* op = n.op.as<ScatterNDUpdate>()) return op->reduction == SlicesReduction::none;
+  return n.op.has(Trait::moves | Trait::reads_part) || n.op.is<Concat>() || n.op.is<Split>() ||
+         n.op.is<VariadicSplit>() || n.op.is<Pad>() || n.op.is<Roll>() || n.op.is<ReverseSequence>() ||
+         n.op.is<Tile>() || n.op.is<Broadcast>() || n.op.is<Select>() || n.op.is<Trilu>() ||
+         n.op.is<ScatterUpdate>() || n.op.is<SliceScatter>() || n.op.is<BatchToSpace>() ||
+         n.op.is<SpaceToBatch>();
+}
+
+/// The values of half types that the f32 values of a graph were made of. BitCast reads their bits: f32 and
+/// back makes quiet NaNs of others, and loses what else a NaN holds.
+class Halves {
+ public:
+  /// Nodes from the next one on widen, and constants that stand for others are told by widened().
+  explicit Halves(const Graph& graph) : first_own_(graph.node_slots()) {}
+
+  void widened(ValueId wide, const Tensor& half) { constants_.emplace(wide.index, half); }
+
+  /// The value of that half type which v is in f32, with all of its bits if these are in the graph: what only
+  /// moves elements on the way is done in the half type. Else v rounded.
+  ValueId of(Graph& graph, ValueId v, ElementType half) {
+    const auto bits = bits_of(graph, v, half, 0);
+    return bits.valid() ? bits : graph.add(Convert{half}, {v});
+  }
+
+ private:
+  ValueId bits_of(Graph& graph, ValueId v, ElementType half, int depth) {
+    constexpr int kDeepest = 256;  // operators that move elements, one behind the other
+    if (const auto known = known_.find({v.index, half}); known != known_.end()) return known->second;
+    const auto found = depth < kDeepest ? found_bits(graph, v, half, depth) : ValueId{};
+    known_.emplace(std::pair(v.index, half), found);
+    return found;
+  }
+
+  ValueId found_bits(Graph& graph, ValueId v, ElementType half, int depth) {
+    if (const auto it = constants_.find(v.index); it != constants_.end())
+      return it->second.element_type() == half ? graph.add_constant(it->second) : ValueId{};
+    const auto id = graph.producer(v);
+    if (!id.valid()) return {};
+    if (const auto* convert = graph.node(id).op.as<Convert>()) {
+      const auto from = graph.node(id).inputs[0];
+      const bool widens = id.index >= first_own_ && convert->destination_type == ElementType::f32;
+      return widens && graph.type(from).element == half ? from : ValueId{};
+    }
+    return moves_bits(graph.node(id)) ? moved(graph, id, v, half, depth) : ValueId{};
+  }
+
+  /// A copy of the node on halves, if at least one of them is in the graph.
+  ValueId moved(Graph& graph, NodeId id, ValueId v, ElementType half, int depth) {
+    const Node node = graph.node(id);  // a copy: the graph changes
+    auto inputs = node.inputs;
+    std::vector<std::size_t> rounded;
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+      if (!inputs[i].valid() || !is_float(graph.type(inputs[i]).element)) continue;
+      const auto bits = bits_of(graph, inputs[i], half, depth + 1);
+      if (bits.valid())
+        inputs[i] = bits;
+      else
+        rounded.push_back(i);
+    }
+    if (inputs == node.inputs) return {};
+    for (const auto i : rounded) inputs[i] = graph.add(Convert{half}, {inputs[i]});
+    const auto copy =
+        graph.add_node(node.op, std::move(inputs), node.name, static_cast<int>(node.outputs.size()));
+    graph.set_sources(copy, node.sources);
+    const auto outputs = graph.node(copy).outputs;
+    ValueId out;
+    for (std::size_t i = 0; i < outputs.size(); ++i) {
+      if (node.outputs[i] == v) out = outputs[i];
+      known_[{node.outputs[i].index, half}] = outputs[i];
+    }
+    return out;
+  }
+
+  std::size_t first_own_;
+  std::unordered_map<std::uint32_t, Tensor> constants_;             // by the f32 constant
+  std::map<std::pair<std::uint32_t, ElementType>, ValueId> known_;  // invalid: bits are those of f32
+};
+
 class Widener {
  public:
   std::size_t constants = 0, values = 0;
@@ -36,9 +123,9 @@ class Widener {
     const auto roundings = roundings_of(graph);
     const auto bits = bit_casts_of(graph);
     const auto nodes = graph.order();
-    const auto first_own = graph.node_slots();
+    Halves halves(graph);
     for (const auto v : graph.inputs()) widen_input(graph, v, outermost);
-    for (std::uint32_t v = 0; v < graph.value_slots(); ++v) widen_constant(graph, {v});
+    for (std::uint32_t v = 0; v < graph.value_slots(); ++v) widen_constant(graph, {v}, halves);
     for (const auto id : nodes) {
       if (roundings.contains(id.index)) {
         keep_rounding(graph, id, outermost);
@@ -50,7 +137,7 @@ class Widener {
       else if (keeps_variable(graph.node(id)))
         keep_half(graph, id, outermost);
       else if (const auto cast = bits.find(id.index); cast != bits.end())
-        keep_bits(graph, id, cast->second, first_own, outermost);
+        keep_bits(graph, id, cast->second, halves, outermost);
       else
         graph.set_op(id, widened(graph.node(id).op));
       for (auto& body : graph.bodies(id)) run(body, false);
@@ -185,16 +272,6 @@ class Widener {
     }
   }
 
-  /// The value of that half type which v is in f32: the one that a Convert made here (nodes from `first_own`
-  /// on) widened, with all of its bits, or v rounded.
-  static ValueId as_half(Graph& graph, ValueId v, ElementType half, std::size_t first_own) {
-    const auto id = graph.producer(v);
-    const auto* convert = id.valid() && id.index >= first_own ? graph.node(id).op.as<Convert>() : nullptr;
-    if (convert && convert->destination_type == ElementType::f32)
-      if (const auto from = graph.node(id).inputs[0]; graph.type(from).element == half) return from;
-    return graph.add(Convert{half}, {v});
-  }
-
   /// BitCasts of and to half types by node, with the type that they read.
   static std::unordered_map<std::uint32_t, ElementType> bit_casts_of(const Graph& graph) {
     std::unordered_map<std::uint32_t, ElementType> all;
@@ -207,10 +284,10 @@ class Widener {
   }
 
   /// The bits are those of the half type, whatever computes around them.
-  static void keep_bits(Graph& graph, NodeId id, ElementType from, std::size_t first_own, bool outermost) {
+  static void keep_bits(Graph& graph, NodeId id, ElementType from, Halves& halves, bool outermost) {
     const auto out = graph.node(id).outputs[0];
     const auto uses = graph.value(out).uses;
-    if (is_half(from)) graph.set_input(id, 0, as_half(graph, graph.node(id).inputs[0], from, first_own));
+    if (is_half(from)) graph.set_input(id, 0, halves.of(graph, graph.node(id).inputs[0], from));
     if (!is_half(graph.type(out).element)) return;
     read_widened(graph, out, uses, outermost);
   }
@@ -259,11 +336,14 @@ class Widener {
     }
   }
 
-  void widen_constant(Graph& graph, ValueId v) {
+  void widen_constant(Graph& graph, ValueId v, Halves& halves) {
     const auto* constant = graph.constant(v);
     if (!constant || !is_half(constant->element_type())) return;
     ++constants;
-    graph.replace(v, graph.add_constant(convert(*constant, ElementType::f32), graph.value(v).name));
+    const Tensor half = *constant;
+    const auto wide = graph.add_constant(convert(half, ElementType::f32), graph.value(v).name);
+    graph.replace(v, wide);
+    halves.widened(wide, half);
   }
 
   static void narrow_result(Graph& graph, std::size_t index, ElementType wanted) {

@@ -46,6 +46,21 @@ const std::string kMatrices = R"(graph (x: f32[3,8]) -> (y) {
   y = MatMul(r, v)
 })";
 
+const std::string kSums = R"(graph (x: f32[1,4,7,7]) -> (y) {
+  w = const f32[6,4,3,3] seed(1)
+  b = const f32[6,1,1] seed(2)
+  v = const f32[5,6,3,3] seed(3)
+  d = const f32[1,5,1,1] seed(5)
+  u = const f32[3,5,1,1] seed(4)
+  a = Convolution(x, w)
+  p = Add(a, b)
+  r = Relu(p)
+  c = Convolution(r, v)
+  q = Add(c, d)
+  s = Relu(q)
+  y = Convolution(s, u)
+})";
+
 /// The levels nearest to the weights, with one scale for all; larger ones are clipped to a part of the range.
 void round_weights(Graph& g, double levels, double part = 1) {
   for (const auto id : g.order()) {
@@ -88,7 +103,8 @@ double largest_difference_of_weights(const Graph& a, const Graph& b) {
 }
 
 TEST(EqualiseAs, channels_are_scaled_as_in_the_quantised_graph) {
-  const std::pair<std::string, std::size_t> cases[] = {{kDense, 2}, {kDepthwise, 2}, {kMatrices, 1}};
+  const std::pair<std::string, std::size_t> cases[] = {
+      {kDense, 2}, {kDepthwise, 2}, {kMatrices, 1}, {kSums, 2}};
   for (const auto& [text, pairs] : cases) {
     SCOPED_TRACE(text);
     const auto before = parse(text);
@@ -103,7 +119,7 @@ TEST(EqualiseAs, channels_are_scaled_as_in_the_quantised_graph) {
 }
 
 TEST(EqualiseAs, lamina_s_own_equalisation_is_found) {
-  for (const auto& text : {kDense, kDepthwise}) {
+  for (const auto& text : {kDense, kDepthwise, kSums}) {
     SCOPED_TRACE(text);
     auto f = scaled_by_pairs(parse(text)), q = f;
     EXPECT_EQ(equalise(q, layers_of(q, {})), 2u);
@@ -114,7 +130,7 @@ TEST(EqualiseAs, lamina_s_own_equalisation_is_found) {
 }
 
 TEST(EqualiseAs, rounding_and_clipping_are_no_equalisation) {
-  for (const auto& text : {kDense, kDepthwise, kMatrices})
+  for (const auto& text : {kDense, kDepthwise, kMatrices, kSums})
     for (const bool uneven : {false, true})
       for (const double levels : {127.0, 7.0})
         for (const double part : {1.0, 0.7}) {
@@ -136,6 +152,26 @@ TEST(EqualiseAs, channels_that_others_read_are_left_alone) {
     if (other.node(id).inputs.size() > 1)
       other.set_input(id, 1, other.add_constant(*q.constant(q.node(id).inputs[1])));
   EXPECT_EQ(equalise_as(f, other), 0u);
+}
+
+/// A function between the layers that keeps the scale, but of which the equalisation here does not know it.
+TEST(EqualiseAs, scales_that_cannot_be_followed_are_told) {
+  auto text = kDense;
+  text.replace(text.find("r = Relu(a)"), 11, "k = const f32[] {0.25}\n  r = PRelu(a, k)");
+  const auto f = parse(text);
+  auto q = f;
+  std::vector<double> factors;
+  for (int c = 0; c < 6; ++c) factors.push_back(std::exp2(c % 4 - 1));
+  const auto first = q.producer(q.find_value("a")), second = q.producer(q.find_value("c"));
+  ASSERT_TRUE(scale_between(q, {first, second}, factors));
+  round_weights(q, 4000);
+  const auto pairs = pairs_of_other_scale(f, q, find_counterparts(q, f));
+  ASSERT_EQ(pairs.size(), 1u);
+  EXPECT_EQ(pairs[0].first, first);
+  EXPECT_EQ(pairs[0].second, second);
+  auto same = f;
+  round_weights(same, 127);
+  EXPECT_TRUE(pairs_of_other_scale(f, same, find_counterparts(same, f)).empty());
 }
 
 TEST(PreparedF32, inputs_and_results_are_in_the_order_of_the_same_names) {

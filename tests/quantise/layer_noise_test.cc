@@ -135,6 +135,76 @@ TEST(LayerNoise, layers_that_were_equalised_are_measured_as_others) {
   EXPECT_GT(r.snr_of_rest, 90);
 }
 
+enum class Bias { input, sum };
+
+/// Three convolutions with a bias each, which is an input of the layer or an operator of its own. `scale`: of
+/// every second channel between the first and the second, the function stays the same.
+std::string biased(Bias bias, const std::string& prefix = "", const std::string& bound = "Relu",
+                   double scale = 1) {
+  OnnxGraph g;
+  g.input("x", ElementType::f32, {"1", "4", "6", "6"});
+  std::string last = "x";
+  for (int i = 0; i < 3; ++i) {
+    const auto name = fmt::format("{}conv{}", prefix, i), out = i == 2 ? "y" : name + "_out";
+    auto w = to_doubles(weights("4,4,1,1", static_cast<std::uint64_t>(i) + 1)),
+         b = to_doubles(weights("4", static_cast<std::uint64_t>(i) + 7));
+    for (std::size_t k = 0; k < 16; ++k) {
+      if (i == 0 && k / 4 % 2 == 1) w[k] *= scale;
+      if (i == 1 && k % 2 == 1) w[k] /= scale;
+    }
+    if (i == 0) b[1] *= scale, b[3] *= scale;
+    g.initializer(name + "_w", from_doubles(ElementType::f32, {4, 4, 1, 1}, w));
+    if (bias == Bias::input) {
+      g.initializer(name + "_b", from_doubles(ElementType::f32, {4}, b));
+      g.node("Conv", {last, name + "_w", name + "_b"}, {out}, {}, name);
+    } else {
+      g.initializer(name + "_b", from_doubles(ElementType::f32, {4, 1, 1}, b));
+      g.node("Conv", {last, name + "_w"}, {name + "_product"}, {}, name);
+      g.node("Add", {name + "_product", name + "_b"}, {out}, {}, name + "_sum");
+    }
+    if (i == 2) break;
+    last = name + "_bounded";
+    g.node(bound, {out}, {last}, {}, name + "_bound");
+  }
+  return onnx_model(g.output("y"));
+}
+
+TEST(LayerNoise, a_bias_may_be_a_sum_of_its_own) {
+  auto equalised = request();
+  equalised.equalise = true;
+  for (const auto of_quantised : {Bias::input, Bias::sum})
+    for (const auto of_f32 : {Bias::input, Bias::sum})
+      for (const auto* prefix : {"", "other_"}) {
+        SCOPED_TRACE(fmt::format("{} {} {}", of_quantised == Bias::sum, of_f32 == Bias::sum, prefix));
+        const auto q = quantised(biased(of_quantised, prefix), equalised);
+        EXPECT_EQ(q.equalised, 2u);
+        const auto r = noise(q.onnx, biased(of_f32));
+        EXPECT_EQ(r.matched, 3u);
+        for (const auto& layer : r.layers) {
+          EXPECT_GT(layer.own, 25) << layer.name;
+          EXPECT_GT(layer.snr, 25) << layer.name;
+        }
+        EXPECT_GT(r.snr_of_rest, 90);
+      }
+}
+
+TEST(LayerNoise, a_layer_whose_channels_have_another_scale_is_not_comparable) {
+  const auto q = quantised(biased(Bias::input, "", "LeakyRelu", 16), request()).onnx;
+  const auto r = noise(q, biased(Bias::input, "", "LeakyRelu"));
+  std::size_t rows = 0;
+  for (const auto& layer : r.layers) {
+    if (layer.name == "conv0" && layer.with.empty()) {
+      ++rows;
+      EXPECT_TRUE(std::isnan(layer.snr) && std::isnan(layer.own));
+    } else {
+      EXPECT_GT(layer.own, 20) << layer.name;
+      EXPECT_GT(layer.snr, 20) << layer.name;
+    }
+  }
+  EXPECT_EQ(rows, 1u);
+  EXPECT_GT(r.snr_of_rest, 90);
+}
+
 TEST(LayerNoise, samples_that_are_not_finite_are_said) {
   const auto f32 = network();
   const auto q = quantised(f32, request()).onnx;

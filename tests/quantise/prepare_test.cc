@@ -151,6 +151,55 @@ TEST(Prepare, equalisation_passes_nothing_that_does_not_scale) {
   EXPECT_EQ(equalise(g, layers_of(g, {})), 1u);
 }
 
+/// A bias that is an operator of its own, and other constants that are added, are scaled with the channels.
+TEST(Prepare, equalisation_passes_sums_with_constants) {
+  const std::string convolutions = R"(graph (x: f32[1,3,9,9]) -> (y) {
+  w1 = const f32[8,3,3,3] seed(1)
+  w2 = const f32[5,8,1,1] seed(4)
+  k = const f32[SHAPE] seed(2)
+  c = Convolution(x, w1)
+  s = SUM
+  r = Relu(s)
+  y = Convolution(r, w2)
+})";
+  const std::string matrices = R"(graph (x: f32[3,8]) -> (y) {
+  w1 = const f32[8,6] seed(1)
+  w2 = const f32[6,4] seed(4)
+  k = const f32[SHAPE] seed(2)
+  c = MatMul(x, w1)
+  s = SUM
+  r = Relu(s)
+  y = MatMul(r, w2)
+})";
+  const struct {
+    std::string text;
+    const char *shape, *sum;
+    std::size_t pairs;
+  } cases[] = {
+      {convolutions, "8,1,1", "Add(c, k)", 1},
+      {convolutions, "1,8,1,1", "Add(k, c)", 1},
+      {convolutions, "", "Add(c, k)", 1},
+      {convolutions, "7", "Add(c, k)", 1},
+      {convolutions, "1,8,7,7", "Subtract(c, k)", 1},
+      {matrices, "6", "Add(c, k)", 1},
+      {matrices, "3,1", "Add(k, c)", 1},
+      {matrices, "3,6", "Subtract(c, k)", 1},
+      // The channels change their sign behind it.
+      {convolutions, "8,1,1", "Subtract(k, c)", 0},
+  };
+  for (const auto& c : cases) {
+    auto text = c.text;
+    text.replace(text.find("SHAPE"), 5, c.shape);
+    text.replace(text.find("SUM"), 3, c.sum);
+    SCOPED_TRACE(text);
+    auto after = parse(text);
+    EXPECT_EQ(equalise(after, layers_of(after, {})), c.pairs);
+    expect_same_function(parse(text), after);
+    auto fixed = parse(text);
+    EXPECT_EQ(equalise(fixed, layers_of(fixed, {}), {fixed.producer(fixed.find_value("s"))}), 0u);
+  }
+}
+
 /// As many rows as columns: what is added is by row all the same.
 TEST(Prepare, equalisation_leaves_a_bias_by_row_alone) {
   const auto before = parse(R"(graph (x: f32[4,4]) -> (y) {

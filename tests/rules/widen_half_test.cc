@@ -216,6 +216,55 @@ TEST(WidenHalf, BitCastsReadTheBitsOfTheModelsNumbers) {
   }
 }
 
+/// What only moves elements between the model's halves and the BitCast keeps their bits, too.
+TEST(WidenHalf, BitsPassOperatorsThatMoveElements) {
+  const std::vector<std::uint16_t> bits{0x7c01, 0xfdab, 0x3c00, 0x7f81};
+  const auto words = Tensor::of<std::uint16_t>({2, 2}, bits);
+  const struct {
+    const char* text;
+    Ints wanted;
+  } cases[] = {
+      {"o = const i64[2] {1,0}\n m = Transpose(x, o)", {0x7c01, 0x3c00, 0xfdab, 0x7f81}},
+      {"o = const i64[1] {4}\n m = Reshape(x, o)", {0x7c01, 0xfdab, 0x3c00, 0x7f81}},
+      {"i = const i64[2] {1,0}\n a = const i64[] {0}\n m = Gather(x, i, a)",
+       {0x3c00, 0x7f81, 0x7c01, 0xfdab}},
+      {"m = Concat(x, x) axis=1", {0x7c01, 0xfdab, 0x7c01, 0xfdab, 0x3c00, 0x7f81, 0x3c00, 0x7f81}},
+      {"b = const i64[1] {0}\n e = const i64[1] {1}\n s = const i64[1] {1}\n m = Slice(x, b, e, s)",
+       {0x7c01, 0xfdab}},
+      {"a = const i64[] {1}\n p, m = Split(x, a) num_splits=2", {0xfdab, 0x7f81}},
+      {"i = Identity(x)\n o = const i64[2] {1,0}\n t = Transpose(i, o)\n m = Transpose(t, o)",
+       {0x7c01, 0xfdab, 0x3c00, 0x7f81}},
+      {"c = const boolean[2] {1,0}\n m = Select(c, x, x)", {0x7c01, 0xfdab, 0x3c00, 0x7f81}},
+  };
+  for (const auto type : {ElementType::f16, ElementType::bf16})
+    for (const bool constant : {true, false})
+      for (const auto& c : cases) {
+        SCOPED_TRACE(fmt::format("{} {} {}", name_of(type), constant, c.text));
+        auto g =
+            parse(fmt::format("graph (x: {}[2,2]) -> (y) {{\n {}\n y = BitCast(m) destination_type=u16\n}}",
+                              name_of(type), c.text));
+        Tensor halves(type, {2, 2});
+        std::memcpy(halves.raw(), words.raw(), words.bytes());
+        if (constant) g.replace(g.inputs()[0], g.add_constant(halves));
+        widen_half(g);
+        EXPECT_EQ(to_ints(interpret(g, {halves})[0]), c.wanted);
+      }
+}
+
+/// Behind arithmetic a NaN is a quiet one, and one operand that is computed does not harm the other.
+TEST(WidenHalf, BitsBehindArithmeticAreThoseOfTheResult) {
+  auto g = parse(R"(graph (x: f16[2]) -> (y) {
+    s = Add(x, x)
+    m = Concat(s, x) axis=0
+    y = BitCast(m) destination_type=u16
+  })");
+  widen_half(g);
+  Tensor halves(ElementType::f16, {2});
+  const auto words = Tensor::of<std::uint16_t>({2}, std::vector<std::uint16_t>{0x7c01, 0x3c00});
+  std::memcpy(halves.raw(), words.raw(), words.bytes());
+  EXPECT_EQ(to_ints(interpret(g, {halves})[0]), (Ints{0x7e00, 0x4000, 0x7c01, 0x3c00}));
+}
+
 TEST(WidenHalf, ResultsKeepTheirTypes) {
   auto g = parse(R"(graph (x: f32[2]) -> (y) {
     y = Convert(x) destination_type=f16
