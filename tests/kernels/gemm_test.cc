@@ -88,6 +88,32 @@ TEST(Gemm, random_products) {
   }
 }
 
+/// A right operand that is given at run time and lies in lines, by few rows.
+TEST(Gemm, few_rows_by_lines) {
+  static const std::int64_t depths[] = {1, 3, 8, 17, 64, 130, 515},
+                            columns[] = {4, 8, 15, 16, 17, 24, 33, 40, 64, 65, 96, 100, 129, 520, 1030};
+  static const std::string epilogues[] = {"", "r = Relu(p)", "r = Add(p, q)",
+                                          "t = Add(q, p)\n r = Clamp(t) min=-0.5 max=0.75",
+                                          "t = Sigmoid(p)\n r = Add(t, q)"};
+  SplitMix random(7);
+  for (std::int64_t rows = 2; rows <= 17; ++rows)
+    for (int i = 0; i < 12; ++i) {
+      const Case c{rows,
+                   pick(random, depths),
+                   pick(random, columns),
+                   pick(random, {1, 1, 3}),
+                   random.below(4) == 0,
+                   false,
+                   false,
+                   random.below(2) == 0,
+                   static_cast<int>(random.below(3)),
+                   pick(random, epilogues)};
+      SCOPED_TRACE(text_of(c));
+      check_all_offers(parse(text_of(c)), static_cast<std::uint64_t>(i));
+      if (HasFatalFailure()) return;
+    }
+}
+
 TEST(Gemm, products_deeper_than_a_block) {
   for (const auto& c : {Case{5, 5000, 40, 1, false, true, true, true, 1, "t = Add(p, q)\n r = Relu(t)"},
                         Case{30, 3100, 33, 1, false, false, true, true, 1, "r = Relu(p)"},
@@ -123,6 +149,8 @@ TEST(Gemm, many_rows_on_threads) {
         Case{1, 701, 1999, 1, false, true, true, false, 1, "r = Add(p, q)"},
         Case{1, 300, 1999, 3, false, false, false, true, 1, "r = Relu(p)"},
         Case{16, 130, 1999, 2, false, true, false, true, 1, "t = Sigmoid(p)\n r = Add(t, q)"},
+        Case{8, 300, 1999, 3, false, false, false, true, 1, "r = Relu(p)"},
+        Case{5, 1000, 190, 1, false, false, false, true, 1, "t = Sigmoid(p)\n r = Add(t, q)"},
         Case{31, 130, 1999, 2, false, false, false, true, 1, "t = Sigmoid(p)\n r = Add(t, q)"},
         Case{130, 130, 1999, 1, false, false, false, true, 0, "r = Relu(p)"}}) {
     SCOPED_TRACE(text_of(c));

@@ -182,8 +182,9 @@ Reading row_reading(const Machine& machine, const MatrixShape& s) {
   constexpr std::int64_t kFewRows = 32, kSomeRows = 128, kManyRows = 256;
   // Rows that are a multiple of so many floats apart share few sets of L1.
   constexpr std::int64_t kAlias = 512;
-  if (s.rows == 1) return {Matrices::Right::in_place, gemm::Order::lines};
   const auto lanes = gemm::lanes_of(machine.isa());
+  if (s.rows == 1 || (s.rows <= gemm::kMostLineRows && s.columns >= lanes))
+    return {Matrices::Right::in_place, gemm::Order::lines};
   const auto small = static_cast<std::int64_t>(machine.l2 / sizeof(float) / 16);
   const bool many = s.columns % lanes == 0 && s.rows <= kManyRows && s.depth * s.columns <= small;
   if (s.columns >= lanes &&

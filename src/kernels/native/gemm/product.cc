@@ -19,6 +19,8 @@ constexpr std::int64_t kDepthBlock = 2048;
 /// A's part of a strip, and C's where an epilogue follows.
 std::int64_t strip_bytes(const Machine& m) { return static_cast<std::int64_t>(m.l1 / 2); }
 constexpr double kTaskMicroseconds = 40;
+/// Longest task of lines.
+constexpr double kLineTaskMicroseconds = 2000;
 /// Limit of the number of tasks, however large the product is.
 constexpr std::int64_t kMostChunks = 4096;
 /// Rate at which B is read once.
@@ -128,7 +130,10 @@ void Product::cut_strips() {
                                     (4 * most * std::min(blocks.size * 2 * panels.lanes, panels.columns)));
   for (const auto& r : regions)
     strips.add(Cut(
-        r, [this](std::int64_t width) { return best_rows(shape, width); },
+        r,
+        [this](std::int64_t width) {
+          return order == Order::lines && width <= kMostLineRows ? width : best_rows(shape, width);
+        },
         std::clamp<std::int64_t>(repeats, 1, 64)));
 }
 
@@ -240,23 +245,35 @@ Cost Product::cost(Family family, double calls) const {
          move_cost(*machine, again, stages_last ? 1 : 0);
 }
 
+std::int64_t Product::bytes_of_panel() const {
+  return std::max<std::int64_t>(1, panels.depth * 2 * panels.lanes * units().cell);
+}
+
+/// Panels that a task reads over and over stay in L2. Few rows read them once, several together. Lines are
+/// read along, in tasks that stay short.
+std::int64_t Product::panels_of_task(double panel_us) const {
+  const auto near = block_bytes(*machine) / bytes_of_panel();
+  if (points() > shape.rows[1]) return near;
+  if (order != Order::lines) return std::max<std::int64_t>(4, near / 4 * 4);
+  const auto most = kLineColumns / (2 * panels.lanes);
+  return std::clamp<std::int64_t>(static_cast<std::int64_t>(kLineTaskMicroseconds / (panel_us + 1e-9)), 4,
+                                  most);
+}
+
 void Product::divide(std::int64_t threads) {
-  const auto panel_bytes = std::max<std::int64_t>(1, panels.depth * 2 * panels.lanes * units().cell);
+  const auto panel_bytes = bytes_of_panel();
   const auto panel_count = std::max<std::int64_t>(1, panels.count);
   const double together = static_cast<double>(groups) * static_cast<double>(batches.count());
   const double row_us =
       unit_costs(*machine, rate).work * multiply_adds() * static_cast<double>(panels.padded_columns()) /
       static_cast<double>(std::max<std::int64_t>(1, panels.columns * points() * panel_count)) /
       together;  // of one panel
-  const double total_us =
-      together * static_cast<double>(panel_count) *
+  const double panel_us =
       std::max(row_us * static_cast<double>(points()),
                static_cast<double>(panel_bytes) / (kBytesPerMicrosecond * machine->rates.memory));
-  const bool few_rows = points() <= shape.rows[1];  // panels are read once, several together
+  const double total_us = together * static_cast<double>(panel_count) * panel_us;
   stages_last = wants_stages_last();
-  blocks = even_parts(panel_count,
-                      few_rows ? std::max<std::int64_t>(4, block_bytes(*machine) / panel_bytes / 4 * 4)
-                               : block_bytes(*machine) / panel_bytes);
+  blocks = even_parts(panel_count, panels_of_task(panel_us));
   cut_strips();
   const auto wanted = static_cast<double>(units_wanted(total_us, threads));
   cut_chunks(std::min(

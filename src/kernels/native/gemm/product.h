@@ -117,6 +117,8 @@ struct Product {
 
  private:
   bool wants_stages_last() const;
+  std::int64_t bytes_of_panel() const;
+  std::int64_t panels_of_task(double panel_us) const;
   Division packing_lists() const;
   void pack_lists(std::int64_t block, std::int64_t first, std::int64_t count, const float* from,
                   std::int64_t row, std::int64_t column, float* to) const;

@@ -18,6 +18,9 @@ enum class Order : std::uint8_t {
   lines,
 };
 
+/// Rows and columns that lines take together at most: sums of such a block stay in L1.
+inline constexpr std::int64_t kMostLineRows = 12, kLineColumns = 512;
+
 struct ThinTile {
   const float* a;
   std::int64_t a_step, rows;  ///< floats from row to row

@@ -1,5 +1,5 @@
-/// Products of few rows; see thin.h. Both kinds read B once, in the order in which it lies, several lists or
-/// lines side by side: memory decides how long that takes.
+/// Products of few rows; see thin.h. B is read once, in the order in which it lies, several lists side by
+/// side: memory decides how long that takes. Lines have a unit of their own (lines.simd.cc).
 #include "kernels/native/gemm/thin.h"
 
 #include "kernels/native/simd/per_isa.h"
@@ -15,6 +15,8 @@
 
 HWY_BEFORE_NAMESPACE();
 namespace lamina::HWY_NAMESPACE {
+void multiply_lines(const gemm::ThinTile& t);  // lines.simd.cc
+
 namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
@@ -117,66 +119,9 @@ void lists(const ThinTile& t) {
   }
 }
 
-/// Vectors of columns that are summed at once.
-constexpr std::int64_t kVectors = 8;
-/// Lines that are on their way meanwhile.
-constexpr std::int64_t kAhead = 6;
-
-/// `columns` of a row, at most N vectors of them; more than N - 1.
-template <int N>
-HWY_INLINE void multiply_lines(const ThinTile& t, std::int64_t m, std::int64_t n, std::int64_t columns) {
-  V sums[N];
-  const auto rest = columns - (N - 1) * kLanes;
-  const auto load = [&](const float* p, int v) HWY_ATTR {
-    return v + 1 < N || rest == kLanes ? hn::LoadU(d, p + v * kLanes) : load_some(d, p + v * kLanes, rest);
-  };
-#pragma GCC unroll 16
-  for (int v = 0; v < N; ++v) sums[v] = t.bias ? load(t.bias + n, v) : hn::Zero(d);
-  const float* a = t.a + m * t.a_step;
-  const float* b = t.b + n;
-  const auto all = [&](const auto& load_b) HWY_ATTR {
-    for (std::int64_t k = 0; k < t.depth; ++k, b += t.b_step) {
-      const V x = hn::Set(d, a[k]);
-#pragma GCC unroll 16
-      for (int v = 0; v < N; ++v) {
-        if (v * kLanes % 16 == 0) __builtin_prefetch(b + kAhead * t.b_step + v * kLanes);
-        sums[v] = hn::MulAdd(x, load_b(v), sums[v]);
-      }
-    }
-  };
-  if (rest == kLanes)
-    all([&](int v) HWY_ATTR { return hn::LoadU(d, b + v * kLanes); });
-  else
-    all([&](int v) HWY_ATTR { return load(b, v); });
-#pragma GCC unroll 16
-  for (int v = 0; v < N; ++v) {
-    const auto at = n + v * kLanes, left = v + 1 < N ? kLanes : rest;
-    if (t.add) sums[v] = hn::Add(sums[v], load(t.add + m * t.add_step + n, v));
-    store_some(finished(d, t.finish, sums[v]), d, t.c + m * t.c_step + at, left);
-  }
-}
-
-template <int N>
-void rest_of_lines(const ThinTile& t, std::int64_t m, std::int64_t n) {
-  if constexpr (N > 0) {
-    const auto columns = t.columns - n;
-    if (columns > (N - 1) * kLanes) return multiply_lines<N>(t, m, n, columns);
-    rest_of_lines<N - 1>(t, m, n);
-  }
-}
-
-void lines(const ThinTile& t) {
-  constexpr auto kWidth = kVectors * kLanes;
-  for (std::int64_t m = 0; m < t.rows; ++m) {
-    std::int64_t n = 0;
-    for (; n + kWidth <= t.columns; n += kWidth) multiply_lines<kVectors>(t, m, n, kWidth);
-    rest_of_lines<kVectors>(t, m, n);
-  }
-}
-
 }  // namespace
 
-gemm::Thin make_thin() { return {lists, lines}; }
+gemm::Thin make_thin() { return {lists, multiply_lines}; }
 
 }  // namespace lamina::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();

@@ -28,6 +28,7 @@
 
 #include <hwy/highway.h>
 
+#include "kernels/native/gemm/micro_kernel-inl.h"
 #include "kernels/native/gemm/tiles.h"
 #include "kernels/native/simd/vector_part-inl.h"
 #include "kernels/native/stages/sum_rows.h"
@@ -45,9 +46,6 @@ using gemm::Tile;
 constexpr std::int64_t kLanes = hwy::HWY_NAMESPACE::MaxLanes(hwy::HWY_NAMESPACE::ScalableTag<float>());
 constexpr bool kManyRegisters = kLanes == 16;
 constexpr gemm::TileShape kShape = gemm::tile_shape(static_cast<int>(kLanes));
-/// k per turn of a kernel's loop: fewer instructions that are not multiply-adds, which count where two
-/// threads share a core.
-constexpr int kUnroll = HWY_TARGET <= HWY_AVX2 ? 4 : 1;
 constexpr std::int64_t kWord = gemm::kWordBytes;
 
 template <class T>

@@ -34,14 +34,7 @@ struct Floats {
 
   static HWY_INLINE V broadcast(const std::byte* a) { return hn::Set(d, *reinterpret_cast<const float*>(a)); }
   static HWY_INLINE V load(const std::byte* b) { return hn::LoadU(d, reinterpret_cast<const float*>(b)); }
-  /// In the register of `sum`: compilers would move sums about.
-  static HWY_INLINE void multiply_add(V x, V y, V& sum) {
-#if HWY_TARGET <= HWY_AVX2
-    asm("vfmadd231ps %2, %1, %0" : "+v"(sum.raw) : "v"(x.raw), "v"(y.raw));
-#else
-    sum = hn::MulAdd(x, y, sum);
-#endif
-  }
+  static HWY_INLINE void multiply_add(V x, V y, V& sum) { multiply_add_floats(x, y, sum); }
   template <class Each>
   static HWY_INLINE void finish(const gemm::Tile& t, const Each& each) {
     finish_each(d, t.finish, each);
