@@ -18,7 +18,7 @@ namespace {
 
 constexpr double kAnything = std::numeric_limits<double>::infinity();
 
-/// What one rounding may change is no difference.
+/// The difference of a kernel's result, in which elements that one rounding explains are allowed.
 Difference judged(const Graph& g, NodeId id, const std::vector<Tensor>& in, const Tensor& got,
                   const Tensor& wanted) {
   auto d = difference(got, wanted);

@@ -1,6 +1,6 @@
 #pragma once
-/// What all schedulers of the process share, and the inside of one. For exec/scheduler.cc, stream_slots.cc
-/// and processes.cc.
+/// The state that all schedulers of the process share, and the inside of one. Only for exec/scheduler.cc,
+/// stream_slots.cc and processes.cc.
 #include <atomic>
 #include <condition_variable>
 #include <mutex>
@@ -119,7 +119,7 @@ class Dispatch {
   void next_turn();
   void end_turn(Job& job);
 
-  /// What the calling thread is; null: none of these.
+  /// The calling thread's worker; null if the thread is none of a stream's.
   static Worker*& worker() noexcept;
 
   /// The calling thread is about to wait for others, who may need the stream and the turn that it has and

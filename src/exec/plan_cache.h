@@ -15,7 +15,7 @@ namespace lamina {
 
 class Program;
 
-/// A plan and the program of its waiting part: what a request holds while it runs them.
+/// A plan and the program of its deferred subgraph, which a request holds while it runs them.
 struct Planned {
   std::shared_ptr<const Plan> plan;
   std::shared_ptr<const Program> rest;  ///< null when nothing waits

@@ -19,8 +19,8 @@ struct RunContext {
 /// (inputs of the same shapes as before) takes no lock and allocates nothing. Not thread-safe.
 class PlanRuns {
  public:
-  /// `callers` and `counts`: of the request, also where this runs a waiting part. The callers' tensors
-  /// outlive this.
+  /// `callers` and `counts` are the request's, also if this runs a deferred subgraph. The callers' tensors
+  /// outlive this object.
   PlanRuns(std::shared_ptr<const Program> program, const CallersTensors& callers,
            std::shared_ptr<StepCounts> counts = std::make_shared<StepCounts>());
 
@@ -40,7 +40,7 @@ class PlanRuns {
   void add_plans(std::vector<std::shared_ptr<const Plan>>& out) const;
   /// The last plans whose runs were counted, the latest first; each with the plan of its deferred subgraph.
   std::vector<PlanChain> counted_plans() const;
-  /// Nothing when the last run was not timed.
+  /// Adds the times of the last run; none if it was not timed.
   void add_times(std::vector<StepTime>& out) const;
   std::size_t arena_bytes() const;
   /// Adds the counts of all successful timed runs since the last one that was not timed.

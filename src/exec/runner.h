@@ -24,10 +24,10 @@ class Runner {
   /// Memory for a result; an invalid tensor: the runner's own. Throws Error(bad_input) where type, shape or
   /// address cannot fit; run() does where they do not fit these inputs, or where it overlaps other memory.
   void set_output(std::size_t index, Tensor tensor);
-  /// What was set; behind it the variables' tensors of the last run, which may hold the next values since.
+  /// The inputs that were set, followed by the variables' tensors of the last run, which may hold newer values.
   const std::vector<Tensor>& inputs() const;
-  /// On that stream; when the signal says so, the run ends in the midst, with Error(canceled). Null: nobody
-  /// can stop it. Throws Error(over_limit) where it takes longer than the program's options say.
+  /// Runs on the stream. The signal can stop the run, which then throws Error(canceled); null: nobody can stop
+  /// it. Throws Error(over_limit) if the run takes longer than the program's options allow.
   void run(Stream& stream, const StopSignal* signal = nullptr);
   /// Runs in the calling thread, with helpers of its own.
   void run() { run(own_stream()); }

@@ -19,8 +19,8 @@ namespace lamina {
 class Scheduler {
  public:
   class Core;  // exec/dispatch.h
-  /// Without streams in it, each caller's thread does the work. `exclusive`: started inferences of all such
-  /// models of the process run one after another.
+  /// If the placement has no streams, each caller's thread does the work. `exclusive`: started inferences of all
+  /// such models of the process run one after another.
   Scheduler(const Placement& placement, bool exclusive, HeldProcessors held, Logger log = {});
   ~Scheduler();
   Scheduler(const Scheduler&) = delete;

@@ -1,5 +1,5 @@
 #pragma once
-/// What a request's timed runs took, whatever plans they were of.
+/// Times of a request's timed runs, over all plans.
 #include <map>
 #include <string>
 #include <tuple>
@@ -55,9 +55,10 @@ class StepCounts {
   std::vector<StepCount> all() const;
 
  private:
-  /// What is one step in all plans: its node, or what it moves; the depth, and which of several it is.
+  /// Identifies the same step in all plans: its node, or the value and layouts of a reorder; the depth; its number
+  /// among equal ones.
   using Key = std::tuple<std::string, std::string, Layout, Layout, std::size_t, std::size_t>;
-  /// What each run changes, close together.
+  /// The figures that each run changes, close together in memory.
   struct Figures {
     double last = 0, sum = 0, least = 0, cpu = 0;
     std::uint64_t runs = 0, last_run = 0;

@@ -1,5 +1,5 @@
 #pragma once
-/// Where the tensors of a plan lie whose steps are in order.
+/// Places the tensors of a plan in memory, once its steps are in order.
 #include "plan/steps.h"
 
 namespace lamina {

@@ -16,7 +16,7 @@ struct Subview {
 
 struct Subviews {
   std::map<ValueId, Subview> of;
-  /// In which order wholes must be placed before what lies in them.
+  /// The order in which whole tensors are placed, each before the tensors inside it.
   std::vector<ValueId> order;
   /// For each node whose inputs lie in place already: which of them.
   std::map<NodeId, std::vector<bool>> in_place;

@@ -32,7 +32,7 @@ class KeptPackings {
 class ModelWeights final : public WeightStore {
  public:
   explicit ModelWeights(std::shared_ptr<const KeptPackings> kept = nullptr) : kept_(std::move(kept)) {}
-  /// What was denormal in the constants whose packings are in use.
+  /// Counts of denormal numbers in the constants whose packings are in use.
   Denormals denormals() const;
   std::size_t bytes() const;
   /// The packings in use whose constants are still known.

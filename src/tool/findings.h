@@ -18,7 +18,7 @@ struct Findings {
 
   bool timed() const { return profile.runs() > 0; }
   double share(double microseconds) const { return profile.whole() > 0 ? microseconds / profile.whole() : 0; }
-  /// What the plans expect on one thread.
+  /// The plans' estimate on one thread.
   double estimate() const {
     double sum = 0;
     for (const auto& plan : plans)
@@ -52,7 +52,7 @@ nlohmann::json to_json(const Common& common, const Session& s, const Findings& a
 /// A row for each of these layers.
 nlohmann::json to_json(const Findings& all, const std::vector<const Fate*>& layers);
 nlohmann::json to_json(const LedgerEntry& e);
-/// What an estimate is made of.
+/// The terms of an estimate.
 nlohmann::json to_json(const Cost& cost);
 
 }  // namespace lamina::tool

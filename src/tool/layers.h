@@ -15,7 +15,7 @@ namespace lamina::tool {
 /// Sums of the times of steps over runs of requests that were compiled with Options::profile.
 class Profile {
  public:
-  /// After a run of the request that took so long from call to return.
+  /// Adds the last run of the request, which took this time from call to return.
   void add(const Request& request, double microseconds);
   void add(const Profile& other);
 
@@ -56,7 +56,7 @@ LayerRow row_of(const Plan& plan, const PlanStep& step);
 std::vector<LayerRow> rows_of(const Profile& profile);
 std::vector<LayerRow> rows_of(const std::vector<std::shared_ptr<const Plan>>& plans);
 
-/// In which types the layers compute: steps that are no conversions, reorders or views, by what they read.
+/// The types that layers compute in. Steps that are conversions, reorders or views do not count.
 struct Precisions {
   std::map<std::string, std::size_t>
       layers;          ///< by type: floats, and products and poolings of 8-bit integers
@@ -67,7 +67,7 @@ Precisions precisions_of(const Compiled& compiled, const Request& request);
 /// "bf16: 52 of 57 layers; f32: 5"
 std::string to_string(const Precisions& precisions);
 
-/// For a node of a plan without a step: where its result comes from.
+/// Says where the result of a node without a step comes from.
 std::string_view why_nothing_runs(const Node& node);
 
 }  // namespace lamina::tool

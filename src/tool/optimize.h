@@ -22,7 +22,7 @@ struct OptimizeCommand {
   bool disable_weights_compression = false;
   bool progress = false, stream_output = false, version = false;
   bool input_model_is_text = false, generate_ir_v10 = false;
-  /// Some option is of the Model Optimizer: errors are its own, with numbers of its FAQ.
+  /// True if an option of the Model Optimizer was given: errors then have its form, with numbers of its FAQ.
   std::function<bool()> as_model_optimizer;
 
   const std::string& model() const { return input_model.empty() ? common.model : input_model; }
