@@ -1,5 +1,5 @@
 #pragma once
-/// Finds the rewrite that makes a graph another.
+/// Finds the rewrite that changes a graph's results.
 #include <functional>
 #include <optional>
 #include <string>

@@ -50,7 +50,7 @@ class Job : public std::enable_shared_from_this<Job>, public StopSignal {
   Job& operator=(const Job&) = delete;
 
   JobState state() const noexcept { return state_.load(std::memory_order_acquire); }
-  /// Someone wants the inference that runs to end.
+  /// True if the running inference was asked to stop.
   bool stopping() const noexcept { return state_.load(std::memory_order_relaxed) == JobState::stopping; }
   bool stop_requested() const noexcept final { return stopping(); }
   bool dropped() const noexcept { return state() == JobState::dropped; }
@@ -62,7 +62,7 @@ class Job : public std::enable_shared_from_this<Job>, public StopSignal {
   /// callback.
   std::exception_ptr error() const noexcept { return error_; }
 
-  /// Settable only.
+  /// Requires settable().
   void set_callback(Callback callback);
 
  private:
@@ -77,7 +77,7 @@ class Job : public std::enable_shared_from_this<Job>, public StopSignal {
   virtual void infer(Stream& stream) = 0;
   /// Called when the job was canceled before it began, or while it ran: there is no result.
   virtual void forget_result() noexcept = 0;
-  /// An exception left the callback.
+  /// Called when the callback threw an exception.
   virtual void callback_failed(const std::exception_ptr& error) noexcept = 0;
 
   std::atomic<JobState> state_{JobState::idle};

@@ -1,5 +1,5 @@
 #pragma once
-/// Plans that were made before.
+/// Plans that were made in an earlier process or compilation.
 #include <functional>
 #include <optional>
 #include <string>

@@ -14,7 +14,7 @@ Tensor named_result(const std::string& name, const TensorType& type) try {
 }
 }  // namespace
 
-/// Runs what waited for shapes; tensors are there while it does.
+/// Runs a deferred subgraph, whose input tensors exist during the run.
 struct PlanRuns::Rest {
   Rest(const std::shared_ptr<const Program>& program, const CallersTensors& callers,
        const std::shared_ptr<StepCounts>& counts)

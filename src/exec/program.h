@@ -69,7 +69,7 @@ class Program {
   int threads() const { return shared_->options.threads; }
   const WorkBounds* bounds() const { return shared_->options.bounds.get(); }
   std::size_t cached_plans() const { return shared_->options.cached_plans; }
-  /// Rules that stop runs, without the one who asks for it.
+  /// The limits that stop runs, without the signal of a caller.
   StopRules run_rules() const {
     const auto& o = shared_->options;
     return {nullptr, "the inference", o.run_seconds, "LIMIT_RUN_SECONDS", o.loop_iterations};
@@ -78,14 +78,15 @@ class Program {
   std::size_t weight_bytes() const {
     return shared_->weights->bytes() + (initial_values_ ? initial_values_->weight_bytes() : 0);
   }
-  /// Seconds so far: types and rules for known shapes; choice and building; packing of weights.
+  /// Seconds spent so far on types and rules for known shapes; on selecting kernels and building plans; on packing
+  /// weights.
   double rewriting_seconds() const;
   double planning_seconds() const;
   double packing_seconds() const;
   /// Counts of denormal numbers in the weights that are packed now.
   Denormals denormals() const { return shared_->weights->denormals(); }
 
-  /// Plans belong to the values of this input, not only to its shape.
+  /// True if plans depend on the values of this input, not only on its shape.
   bool depends_on_values(std::size_t input) const { return values_[input]; }
 
   /// The variables, in the order of the graph's last inputs, which hold their values.
@@ -111,9 +112,9 @@ class Program {
   void plan_ahead();
   /// The plan for input shapes that are all known, else null; made anew and not kept.
   std::shared_ptr<const Plan> plan_for_looking() const;
-  /// Plans made of kept ones.
+  /// Number of plans that were made from kept ones.
   std::size_t kept_plans() const { return shared_->kept; }
-  /// Plans chosen and made here.
+  /// Number of plans for which kernels were selected here.
   std::size_t made_plans() const { return shared_->made; }
   /// Releases the original weights if the program was planned ahead, all shapes are known, and the weights are
   /// not to be kept. True if it did.
@@ -122,12 +123,12 @@ class Program {
   std::shared_ptr<const PlanCache> cache() const { return cache_.lock(); }
 
  private:
-  /// Tensors that stand for inputs whose shapes are known; nothing when one is not.
+  /// Tensors with shape only, for inputs whose shapes are all known; nothing if one is not.
   std::optional<std::vector<Tensor>> known_inputs() const;
-  /// The program of what waits in the plan of `parent` under `key`.
+  /// The program of the deferred subgraph of the plan of `parent` under `key`.
   Program(const Plan& plan, const Program& parent, const std::string& key);
   std::shared_ptr<const Planned> make(const std::vector<Tensor>& inputs, const std::string& key) const;
-  /// Null when there is none, or it does not work.
+  /// A plan made from a kept one; null if there is none, or if it cannot be made.
   std::shared_ptr<Planned> make_kept(const std::string& key) const;
   std::shared_ptr<Planned> make_new(const std::vector<Tensor>& inputs) const;
 

@@ -1,5 +1,5 @@
 #pragma once
-/// Runs a program: what stands behind a request.
+/// Runs a program for a request.
 #include "base/cancellation.h"
 #include "exec/program.h"
 #include "exec/step_counts.h"
@@ -7,7 +7,7 @@
 
 namespace lamina {
 
-/// Runs a program: what stands behind a request. It has inputs, results and variables of its own; steps and
+/// Runs a program for a request. It has inputs, results and variables of its own; steps and
 /// the memory between them belong to the stream of a run. One run at a time per runner; several may run at
 /// once on streams of theirs. A run that throws leaves inputs, variables and the caller's memory for results
 /// set as they were, and no results; the next one begins anew.
@@ -41,7 +41,7 @@ class Runner {
   const Tensor& output(std::size_t index) const;
 
   /// The value of a variable (by its place in Program::variables) before the next run, to keep; an invalid
-  /// tensor when that is computed of the inputs then.
+  /// tensor if it is computed from the inputs then.
   Tensor variable(std::size_t index) const;
   /// Copies the value. Throws Error(bad_input) when it does not fit.
   void set_variable(std::size_t index, const Tensor& value);

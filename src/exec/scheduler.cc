@@ -1,4 +1,4 @@
-/// The queue before the streams of a model, and who gives what waits there to them.
+/// The queue before the streams of a model, and the assignment of waiting jobs to free streams.
 #include "exec/scheduler.h"
 
 #include <algorithm>
@@ -115,7 +115,7 @@ class Scheduler::Core::Urged {
   const Core* core_;
 };
 
-/// First come, first served, with those that were started.
+/// Waits for a stream, in one queue with the jobs that were started: first come, first served.
 int Scheduler::Core::await_stream(Job& job) {
   if (AwaitedBy::has(this))
     fail(ErrorCode::busy, "run() inside an inference of the same model while no stream is free");
@@ -156,7 +156,7 @@ void Scheduler::Core::enqueue(Job& job) {
   advance();
 }
 
-/// Gives what waits to free streams, callbacks of canceled ones first.
+/// Gives waiting jobs to free streams, callbacks of canceled jobs first.
 void Scheduler::Core::advance() {
   if (slots_.empty()) return;
   free_.somebody_waits(true);
@@ -333,8 +333,8 @@ void Scheduler::cancel(Job& job) noexcept {
 
 void Scheduler::abandon(Job& job) noexcept {
   Core::Lock lock(Dispatch::here().mutex);
-  // A thread of the user's may use a static object that exit() destroys: it goes on until all stands still,
-  // or would throw. At rest `self_` is null.
+  // Another thread of the user may use a static object that exit() destroys: it continues until all work is
+  // paused, and would throw otherwise. At rest `self_` is null.
   const bool in_users_thread = job.self_ == nullptr || job.scheduler().core_->slots_.empty();
   if (is_exiting() && (in_users_thread || job.waiting_ > 0)) return;
   job.abandoned_ = true;

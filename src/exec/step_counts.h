@@ -9,10 +9,10 @@
 
 namespace lamina {
 
-/// A plan, and those of what waited for its shapes.
+/// A plan, followed by the plans of its deferred subgraphs.
 using PlanChain = std::vector<std::shared_ptr<const Plan>>;
 
-/// A node of a plan in words that hold without it.
+/// A node of a plan in words, which remain valid without the plan.
 struct NodeName {
   std::string name;               ///< what a person calls it; of a model's input or output: its name
   std::string op;                 ///< empty: no node
@@ -34,7 +34,7 @@ struct StepCount {
   LayerMarks inside;                             ///< of control flow: layers in its bodies that have run
 };
 
-/// Counts of one request. They outlast plans: what is known of a step is copied when its plan is met first.
+/// Counts of one request. They outlive plans: a step's description is copied at the first run of its plan.
 /// Not thread-safe.
 class StepCounts {
  public:

@@ -7,7 +7,7 @@ namespace lamina {
 /// Lets outputs take the memory of inputs that nothing reads afterwards, where the offers allow it.
 void overwrite_inputs(Plan& plan, const std::vector<KernelStep>& kernels);
 
-/// Offsets in the arena, scratch memory behind all tensors.
+/// Sets the offsets in the arena, with scratch memory after all tensors.
 void place_tensors(Plan& plan);
 
 }  // namespace lamina

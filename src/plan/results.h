@@ -1,5 +1,5 @@
 #pragma once
-/// Where a plan's results come from.
+/// The results of a plan that is being built.
 #include "plan/tensors.h"
 
 namespace lamina {

@@ -39,9 +39,9 @@ class ModelWeights final : public WeightStore {
   std::vector<Packing> packings() const;
   /// Seconds during which something was being packed.
   double packing_seconds() const;
-  /// Lets go of the constants that were packed. Nothing more may be packed afterwards.
+  /// Releases the constants that were packed. Nothing more may be packed afterwards.
   void forget_sources();
-  /// Lets go of the constants whose packings no plan uses any more.
+  /// Releases the constants whose packings no plan uses any more.
   void sweep();
 
  private:
