@@ -1,12 +1,11 @@
 #pragma once
-/// lamina explain --node: all that is known of one layer.
+/// lamina explain --node: everything about one layer.
 #include "tool/findings.h"
 #include "tool/session.h"
 
 namespace lamina::tool {
 
-/// Prints what became of the layer, its nodes with their kernels and what these were chosen from, and what
-/// rules did.
+/// Prints the layer's outcome, its nodes with their kernels and the other candidates, and the rules' entries.
 void print_detail(const Common& common, const Session& session, const Findings& all, const Fate& fate);
 
 }  // namespace lamina::tool

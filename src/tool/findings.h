@@ -1,5 +1,5 @@
 #pragma once
-/// What `lamina explain` has found out: what became of each layer, with times when there was a run.
+/// The results of `lamina explain`: the outcome for each layer, with times if there was a run.
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
@@ -10,7 +10,7 @@
 
 namespace lamina::tool {
 
-/// Fates, and times when there was a run.
+/// Outcomes of layers, and times if there was a run.
 struct Findings {
   std::vector<std::shared_ptr<const Plan>> plans;
   Profile profile;  ///< empty without a run
@@ -44,10 +44,10 @@ struct Findings {
 
 /// The other layers in a layer's nodes; of very many the first ones, and the number of the others.
 std::vector<std::string> companions(const Findings& all, const Fate& f);
-/// The fate in a few words.
+/// The outcome in a few words.
 std::string in_short(const Findings& all, const Fate& f);
 
-/// Everything but the layers.
+/// The document without the layers.
 nlohmann::json to_json(const Common& common, const Session& s, const Findings& all);
 /// A row for each of these layers.
 nlohmann::json to_json(const Findings& all, const std::vector<const Fate*>& layers);

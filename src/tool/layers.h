@@ -1,5 +1,5 @@
 #pragma once
-/// What runs, step by step, with times: for benchmark, explain and pictures.
+/// The steps that run, with times, for benchmark, explain and drawings.
 #include <map>
 #include <memory>
 #include <string>
@@ -23,7 +23,7 @@ class Profile {
   /// Means per run, in microseconds.
   double whole() const { return runs_ ? whole_ / static_cast<double>(runs_) : 0; }
   double of(const PlanStep& step) const;
-  /// Plans that were met, in the order of execution.
+  /// The plans of the runs that were added, in the order of execution.
   const std::vector<std::shared_ptr<const Plan>>& plans() const { return plans_; }
 
  private:

@@ -1,5 +1,5 @@
 #pragma once
-/// Pictures of what runs.
+/// Drawings of plans.
 #include "tool/layers.h"
 #include "tool/picture.h"
 

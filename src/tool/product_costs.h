@@ -1,5 +1,5 @@
 #pragma once
-/// What convolutions and matrix products of a plan are estimated to take in f32, in bf16 and in 8 bits.
+/// Estimated times of a plan's convolutions and matrix products in f32, in bf16 and in 8 bits.
 #include <memory>
 #include <string>
 #include <vector>

@@ -1,5 +1,5 @@
 #pragma once
-/// What ran, as OpenVINO writes its "execution graph": an IR whose layers are the steps of the plan. Netron
+/// The runtime graph as OpenVINO writes its "execution graph": an IR whose layers are the steps of the plan. Netron
 /// opens it.
 #include "api/fate.h"
 #include "tool/layers.h"

@@ -1,5 +1,5 @@
 #pragma once
-/// A model read, compiled and ready, as most verbs need it.
+/// A model that was read and compiled, with a request, as most verbs need it.
 #include <functional>
 
 #include "api/inside.h"
