@@ -18,9 +18,9 @@ enum class ErrorCode {
   out_of_memory,  ///< memory could not be allocated; the objects concerned stay as they were
   internal,       ///< an internal error of lamina: a bug
   busy,           ///< an inference of the request is under way, or the call would wait for itself
-  canceled,    ///< the inference was canceled, or fork(), exit() or shutdown() ended it; or the reading or the
-               ///< compilation was canceled (ReadOptions::stop, Options::stop)
-  extension,   ///< a library of custom layers has failed (the text names it and has its message)
+  canceled,   ///< the inference was canceled, or fork(), exit() or shutdown() ended it; or the reading or the
+              ///< compilation was canceled (ReadOptions::stop, Options::stop)
+  extension,  ///< a library of custom layers has failed (the text names it and has its message)
   over_limit,  ///< a limit of Options or ReadOptions was reached (its key is named)
 };
 

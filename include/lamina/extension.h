@@ -15,7 +15,8 @@
  * loaded.
  *
  * Threads. Declared functions are called from any thread, several at the same time; lamina_extension() itself
- * is called by one thread at a time. The instance from create() is shared by all runs of a node: run() must not write to it.
+ * is called by one thread at a time. The instance from create() is shared by all runs of a node: run() must
+ * not write to it.
  *
  * Errors. A function returns LAMINA_OK, or another value after host->fail(context, "why"). It must not throw
  * exceptions; one that it throws becomes an error. The engine adds the node's name, the operation and the
@@ -62,9 +63,9 @@ enum {
 #define LAMINA_TYPE_OF_INPUT(k) (1024 + (k))
 
 /* Layouts of tensors in memory. Axis 1 has the channels. Blocked layouts have the channels in blocks of 8 or
- * 16, with the index in a block innermost: [N, ceil(C / 8), spatial..., 8]. The elements after the last channel are zero
- * when a kernel reads them; a kernel that writes leaves them alone, or makes them zero. Layouts other than
- * plain need rank 3 or more. */
+ * 16, with the index in a block innermost: [N, ceil(C / 8), spatial..., 8]. The elements after the last
+ * channel are zero when a kernel reads them; a kernel that writes leaves them alone, or makes them zero.
+ * Layouts other than plain need rank 3 or more. */
 enum {
   LAMINA_PLAIN = 0,         /* N, C, H, W */
   LAMINA_CHANNELS_LAST = 1, /* N, H, W, C */

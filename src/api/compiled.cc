@@ -187,7 +187,9 @@ void Compiled::place(const std::function<std::vector<StepTimeAlone>()>& times) {
 bool Compiled::take_options(const Options& of_file, bool asked_nothing) {
   if (asked_nothing) take_deciding(options_, of_file);
   const bool alike = decide_alike(options_, of_file);
-  if (!alike) log_.info("{}: the options differ from those that it was compiled with: it is compiled again", model_->path());
+  if (!alike)
+    log_.info("{}: the options differ from those that it was compiled with: it is compiled again",
+              model_->path());
   return alike;
 }
 

@@ -8,8 +8,8 @@
 namespace lamina {
 namespace {
 
-/// True if step a stands for the layer rather than b: it took longer in the last run, or in all runs if neither
-/// was in the last one.
+/// True if step a stands for the layer rather than b: it took longer in the last run, or in all runs if
+/// neither was in the last one.
 bool is_dearer(const StepCount& a, const StepCount& b) {
   return std::tuple(a.latest, a.latest ? a.last : 0, a.sum) >
          std::tuple(b.latest, b.latest ? b.last : 0, b.sum);

@@ -10,7 +10,8 @@ namespace lamina {
 Turns::Mine::Mine(Turns& turns) : turns_(turns) {
   if (turns_.are_mine())
     fail(ErrorCode::busy,
-         "a log or progress callback asks for a plan or a model that is being made and waits for the callback");
+         "a log or progress callback asks for a plan or a model that is being made and waits for the "
+         "callback");
   enlist();
   try {
     for (std::thread::id taken; !turns_.taken_.compare_exchange_strong(taken, thread_); taken = {})

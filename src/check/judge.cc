@@ -178,7 +178,8 @@ class Judge {
         same = !a || !b || same_tensors({*a}, {*b});
       }
       if (!same)
-        done_.values.push_back({name, std::string(now.op.name()), "differs from the original in its operator or constants", {}});
+        done_.values.push_back(
+            {name, std::string(now.op.name()), "differs from the original in its operator or constants", {}});
     }
   }
 

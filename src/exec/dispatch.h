@@ -26,8 +26,8 @@ struct StreamSlot {
   std::shared_ptr<Job> job;  ///< for the worker to run, or whose callback to call
 };
 
-/// A thread that serves a stream. When it begins to wait in a callback, it passes its stream to another worker
-/// and continues without one; it is a spare worker when the callback has returned.
+/// A thread that serves a stream. When it begins to wait in a callback, it passes its stream to another
+/// worker and continues without one; it is a spare worker when the callback has returned.
 struct Worker {
   explicit Worker(Scheduler::Core& of) : core(of) {}
 

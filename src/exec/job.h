@@ -16,8 +16,9 @@ namespace lamina {
 class Stream;
 class Scheduler;
 
-/// The state of a job. It rests in all states before `queued`. `dropped`: canceled before it began, and run() or
-/// the callback has not been told yet. From `running` on it has a stream, and the lock of exclusive models.
+/// The state of a job. It rests in all states before `queued`. `dropped`: canceled before it began, and run()
+/// or the callback has not been told yet. From `running` on it has a stream, and the lock of exclusive
+/// models.
 enum class JobState : std::uint8_t {
   idle,
   done,

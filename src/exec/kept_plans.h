@@ -19,8 +19,8 @@ struct KeptPlan {
 class KeptPlans {
  public:
   virtual ~KeptPlans() = default;
-  /// The kept plan for this number of threads, if any: for other numbers kernels and the packing of weights may
-  /// differ. Throws Error(bad_file) if it is damaged.
+  /// The kept plan for this number of threads, if any: for other numbers kernels and the packing of weights
+  /// may differ. Throws Error(bad_file) if it is damaged.
   virtual std::optional<KeptPlan> find(const std::string& key, int threads) const = 0;
 };
 

@@ -30,9 +30,9 @@ class PlanCache {
   PlanCache(std::size_t plans, std::size_t bytes) : most_plans_(plans), most_bytes_(bytes) {}
 
   using Make = std::function<std::shared_ptr<const Planned>()>;
-  /// The plan under `key`; if there is none, one thread makes it and the others wait. If that thread fails, it
-  /// throws, and the next waiting thread tries. `above`: keys of the plans that the subgraph of `key` was deferred
-  /// from, outermost first; they count as used now, too, and are dropped after it.
+  /// The plan under `key`; if there is none, one thread makes it and the others wait. If that thread fails,
+  /// it throws, and the next waiting thread tries. `above`: keys of the plans that the subgraph of `key` was
+  /// deferred from, outermost first; they count as used now, too, and are dropped after it.
   ///
   /// `make` runs isolated: while it waits for loops of its own it takes up no other task of the caller's
   /// arena, which might wait for the plan that is being made. It may call the user's code. Waiting threads

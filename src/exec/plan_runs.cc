@@ -113,8 +113,8 @@ void PlanRuns::check_given(const std::vector<Tensor>& given) {
   given_fits_ = true;
 }
 
-/// Runs the steps of a plan, then its deferred subgraph, which reads their results. After an exception the bound
-/// steps are not used again.
+/// Runs the steps of a plan, then its deferred subgraph, which reads their results. After an exception the
+/// bound steps are not used again.
 void PlanRuns::run_plan(Use& use, const std::vector<Tensor>& inputs, const std::vector<Tensor>& given,
                         const RunContext& context, std::size_t depth) {
   auto& stream = context.stream;

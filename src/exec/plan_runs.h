@@ -14,9 +14,9 @@ struct RunContext {
   bool timed;
 };
 
-/// Holds the request's part of each of the last plans: its own memory for results, times of steps, and the runs of
-/// the deferred subgraph. Steps and memory between them are the stream's. The steady state
-/// (inputs of the same shapes as before) takes no lock and allocates nothing. Not thread-safe.
+/// Holds the request's part of each of the last plans: its own memory for results, times of steps, and the
+/// runs of the deferred subgraph. Steps and memory between them are the stream's. The steady state (inputs of
+/// the same shapes as before) takes no lock and allocates nothing. Not thread-safe.
 class PlanRuns {
  public:
   /// `callers` and `counts` are the request's, also if this runs a deferred subgraph. The callers' tensors
@@ -24,9 +24,9 @@ class PlanRuns {
   PlanRuns(std::shared_ptr<const Program> program, const CallersTensors& callers,
            std::shared_ptr<StepCounts> counts = std::make_shared<StepCounts>());
 
-  /// Runs on `inputs`; `given` is the caller's memory for results; both in the program's order. `depth`: the number
-  /// of plans that this one is a deferred subgraph of. To be called inside the stream's arena; can be stopped
-  /// (base/cancellation.h). Call forget() if it throws.
+  /// Runs on `inputs`; `given` is the caller's memory for results; both in the program's order. `depth`: the
+  /// number of plans that this one is a deferred subgraph of. To be called inside the stream's arena; can be
+  /// stopped (base/cancellation.h). Call forget() if it throws.
   void run(const std::vector<Tensor>& inputs, const std::vector<Tensor>& given, const RunContext& context,
            std::size_t depth = 0);
   /// To be called when the caller's memory for results has changed.

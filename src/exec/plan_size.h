@@ -13,8 +13,8 @@ namespace lamina {
 using Addresses = std::set<const void*>;
 Addresses constants_of(const Graph& graph);
 
-/// Passes packings on to a model's store, and notes those of constants that are not the model's but were folded
-/// for the shapes of one plan. Thread-safe.
+/// Passes packings on to a model's store, and notes those of constants that are not the model's but were
+/// folded for the shapes of one plan. Thread-safe.
 class NotingWeights final : public WeightStore {
  public:
   NotingWeights(ModelWeights& store, const Addresses& model) : store_(store), model_(model) {}
@@ -31,8 +31,8 @@ class NotingWeights final : public WeightStore {
   Addresses of_model_;
 };
 
-/// The approximate size of a plan: graphs, steps with their generated code, and constants that are neither among
-/// `known` nor the model's.
+/// The approximate size of a plan: graphs, steps with their generated code, and constants that are neither
+/// among `known` nor the model's.
 std::size_t bytes_of(const Plan& plan, const Addresses& known, const NotingWeights& weights);
 
 }  // namespace lamina

@@ -81,7 +81,8 @@ void Dispatch::after_fork_in_child() noexcept {
   Standstill::after_fork_in_child();
 }
 
-/// In the child of fork() the calling thread is the only one. Its own work continues: it may be in a callback.
+/// In the child of fork() the calling thread is the only one. Its own work continues: it may be in a
+/// callback.
 void Dispatch::child_begins() noexcept {
   const auto me = std::this_thread::get_id();
   turn = nullptr;

@@ -117,8 +117,8 @@ const Graph& Program::whole() const {
 
 namespace {
 
-/// Checks before the first run that the memory between layers is within the limit; the error names the largest
-/// tensor. Whether the machine has the memory is checked when a stream allocates it.
+/// Checks before the first run that the memory between layers is within the limit; the error names the
+/// largest tensor. Whether the machine has the memory is checked when a stream allocates it.
 void require_room(const Plan& plan) {
   const PlanTensor* largest = nullptr;
   for (const auto& t : plan.tensors)

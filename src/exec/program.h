@@ -35,15 +35,15 @@ struct ProgramOptions {
   std::size_t cached_bytes = std::size_t{256} << 20;
   /// False: plan_ahead() releases the original weights once they are packed.
   bool keep_weights = true;
-  /// Rewrites a graph whose shapes have become known, before it is planned, and returns the ledger. The second
-  /// argument: the results that variables pass to the next run.
+  /// Rewrites a graph whose shapes have become known, before it is planned, and returns the ledger. The
+  /// second argument: the results that variables pass to the next run.
   std::function<Ledger(Graph&, const std::vector<Carried>&)> rewrite;
   ProgressCallback progress = {};  ///< of planning
   double run_seconds = 0;          ///< that one run may take (LIMIT_RUN_SECONDS); 0: any
   double plan_seconds = 0;         ///< that a run's planning may take (LIMIT_COMPILE_SECONDS); 0: any
   std::int64_t loop_iterations = std::numeric_limits<std::int64_t>::max();  ///< LIMIT_LOOP_ITERATIONS
-  /// Kept plans, for which no kernels need be selected; null: none. If one cannot be made, `kept_fails` gets the
-  /// error, and the graph is planned again.
+  /// Kept plans, for which no kernels need be selected; null: none. If one cannot be made, `kept_fails` gets
+  /// the error, and the graph is planned again.
   std::shared_ptr<const KeptPlans> kept = {};
   std::function<void(const Error&)> kept_fails = {};
   /// Makes the program's graph with its weights, if the program has a graph without them; called once, when a
@@ -78,8 +78,8 @@ class Program {
   std::size_t weight_bytes() const {
     return shared_->weights->bytes() + (initial_values_ ? initial_values_->weight_bytes() : 0);
   }
-  /// Seconds spent so far on types and rules for known shapes; on selecting kernels and building plans; on packing
-  /// weights.
+  /// Seconds spent so far on types and rules for known shapes; on selecting kernels and building plans; on
+  /// packing weights.
   double rewriting_seconds() const;
   double planning_seconds() const;
   double packing_seconds() const;
@@ -116,8 +116,8 @@ class Program {
   std::size_t kept_plans() const { return shared_->kept; }
   /// Number of plans for which kernels were selected here.
   std::size_t made_plans() const { return shared_->made; }
-  /// Releases the original weights if the program was planned ahead, all shapes are known, and the weights are
-  /// not to be kept. True if it did.
+  /// Releases the original weights if the program was planned ahead, all shapes are known, and the weights
+  /// are not to be kept. True if it did.
   bool forget_weights_read();
   /// The cache of plans, including those of deferred subgraphs.
   std::shared_ptr<const PlanCache> cache() const { return cache_.lock(); }

@@ -24,10 +24,11 @@ class Runner {
   /// Memory for a result; an invalid tensor: the runner's own. Throws Error(bad_input) where type, shape or
   /// address cannot fit; run() does where they do not fit these inputs, or where it overlaps other memory.
   void set_output(std::size_t index, Tensor tensor);
-  /// The inputs that were set, followed by the variables' tensors of the last run, which may hold newer values.
+  /// The inputs that were set, followed by the variables' tensors of the last run, which may hold newer
+  /// values.
   const std::vector<Tensor>& inputs() const;
-  /// Runs on the stream. The signal can stop the run, which then throws Error(canceled); null: nobody can stop
-  /// it. Throws Error(over_limit) if the run takes longer than the program's options allow.
+  /// Runs on the stream. The signal can stop the run, which then throws Error(canceled); null: nobody can
+  /// stop it. Throws Error(over_limit) if the run takes longer than the program's options allow.
   void run(Stream& stream, const StopSignal* signal = nullptr);
   /// Runs in the calling thread, with helpers of its own.
   void run() { run(own_stream()); }

@@ -96,8 +96,8 @@ void Scheduler::Core::set_error(Job& job, std::exception_ptr error) noexcept {
   job.error_.swap(error);
 }
 
-/// While it exists, the model's streams continue during a quiesce, for a thread that waits for them in the middle
-/// of a step. To be used under the mutex.
+/// While it exists, the model's streams continue during a quiesce, for a thread that waits for them in the
+/// middle of a step. To be used under the mutex.
 class Scheduler::Core::Urged {
  public:
   explicit Urged(const Core& core) noexcept : core_(Standstill::awaits_this_thread() ? &core : nullptr) {
@@ -221,8 +221,8 @@ bool Scheduler::Core::waits_for_this_thread(const Job& job) const noexcept {
   return job.in_ != nullptr && (AwaitedBy::has(this) || for_turn);
 }
 
-/// start() of a model without streams: runs the job and those that its callback starts, in the calling thread. A
-/// canceled job that has a callback waits for its turn in the exclusive queue, too.
+/// start() of a model without streams: runs the job and those that its callback starts, in the calling
+/// thread. A canceled job that has a callback waits for its turn in the exclusive queue, too.
 void Scheduler::Core::start_here(Lock& lock, Job& job) {
   do {
     if (!job.dropped()) job.state_ = JobState::queued;
@@ -281,8 +281,8 @@ int Scheduler::streams() const { return static_cast<int>(core_->slots_.size()); 
 void Scheduler::run(Job& job) { core_->run(job); }
 void Scheduler::start(const std::shared_ptr<Job>& job) { core_->start(job); }
 
-/// Waits until the job rests, or the time is over. True if it rests, or if the process ends: destructors and the
-/// thread that calls exit() do not wait then, and other threads never return.
+/// Waits until the job rests, or the time is over. True if it rests, or if the process ends: destructors and
+/// the thread that calls exit() do not wait then, and other threads never return.
 bool Scheduler::Core::await_rest(Lock& lock, Job& job, const Clock::time_point* until, bool destroyed) {
   const auto done = [&] {
     return at_rest(job.state_.load()) || (destroyed ? Standstill::is_for_good() : Standstill::ends_process());

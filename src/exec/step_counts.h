@@ -55,8 +55,8 @@ class StepCounts {
   std::vector<StepCount> all() const;
 
  private:
-  /// Identifies the same step in all plans: its node, or the value and layouts of a reorder; the depth; its number
-  /// among equal ones.
+  /// Identifies the same step in all plans: its node, or the value and layouts of a reorder; the depth; its
+  /// number among equal ones.
   using Key = std::tuple<std::string, std::string, Layout, Layout, std::size_t, std::size_t>;
   /// The figures that each run changes, close together in memory.
   struct Figures {

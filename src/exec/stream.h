@@ -1,6 +1,6 @@
 #pragma once
-/// The resources of one inference at a time: threads, the processors that they are bound to, memory for tensors,
-/// and bound plans.
+/// The resources of one inference at a time: threads, the processors that they are bound to, memory for
+/// tensors, and bound plans.
 #include <tbb/task_scheduler_observer.h>
 
 #include <atomic>
@@ -26,7 +26,8 @@ class Stream : public Activity {
   int threads() const { return threads_; }
   const StreamPlace& place() const { return place_; }
 
-  /// Runs `body` in the calling thread, with the stream's helpers; `body` calls checkpoint() between its steps.
+  /// Runs `body` in the calling thread, with the stream's helpers; `body` calls checkpoint() between its
+  /// steps.
   template <class F>
   void execute(const F& body) {
     const Working here(*this);

@@ -165,8 +165,8 @@ void Scheduler::Core::rest(Job& job, JobState state) noexcept {
   if (auto self = std::move(job.self_); self.use_count() == 1) job.self_ = std::move(self);
 }
 
-/// Ends the threads of the streams. If the model is destroyed in a thread of a stream, its own or another's, it
-/// waits for none of them, since they may wait for this thread: they are detached first.
+/// Ends the threads of the streams. If the model is destroyed in a thread of a stream, its own or another's,
+/// it waits for none of them, since they may wait for this thread: they are detached first.
 void Scheduler::Core::quit() noexcept {
   std::vector<std::shared_ptr<Worker>> workers;
   {

@@ -160,7 +160,8 @@ struct IsFinite {
 /// IsInf(x), boolean.
 struct IsInf {
   static constexpr OpInfo info{
-      "IsInf", 1, 1, 1, Trait::unary_elementwise, "True for infinities of the signs that the attributes name", 10};
+      "IsInf", 1, 1, 1, Trait::unary_elementwise, "True for infinities of the signs that the attributes name",
+      10};
   bool detect_negative = true;
   bool detect_positive = true;
   template <class V>

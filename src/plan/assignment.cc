@@ -20,8 +20,8 @@ constexpr double kLeast = 0.01;
 constexpr double kUnwanted = 1e12;  // besides, where others are wanted: their layouts may not go together
 constexpr double kImpossible = std::numeric_limits<double>::infinity();
 
-/// The layouts in which a value exists, a bit for each. They are a variable of their own, so that a reorder is
-/// paid for once.
+/// The layouts in which a value exists, a bit for each. They are a variable of their own, so that a reorder
+/// is paid for once.
 using State = std::uint64_t;
 State only(Layout layout) { return State{1} << static_cast<unsigned>(layout); }
 bool exists(State state, Layout layout) { return (state & only(layout)) != 0; }

@@ -24,7 +24,8 @@ void stir(std::uint64_t seed, NodeId id, std::vector<Offer>& offers) {
   for (auto& offer : offers) offer.cost *= std::exp2(10.0 * random.uniform());
 }
 
-/// The answers without offers whose generated code is never released, if one of lamina's own kernels is offered.
+/// The answers without offers whose generated code is never released, if one of lamina's own kernels is
+/// offered.
 Answers ask_sparing(const NodeView& view) {
   {
     const SparingMemory here;

@@ -1,6 +1,6 @@
 #pragma once
-/// Tensors that are views into others: inputs of a Concat are written directly into its result, and results of a
-/// Split are read from its input.
+/// Tensors that are views into others: inputs of a Concat are written directly into its result, and results
+/// of a Split are read from its input.
 #include <map>
 #include <set>
 

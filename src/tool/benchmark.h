@@ -65,8 +65,8 @@ struct Subject {
   LoadPhases phases;
   Precisions precisions() const { return precisions_of(Inside::of(*compiled), *request); }
 };
-/// Reads and compiles the model: steps 4 to 7. Throws UsageError if sizes of inputs are missing, or if the model
-/// does not allow --batch.
+/// Reads and compiles the model: steps 4 to 7. Throws UsageError if sizes of inputs are missing, or if the
+/// model does not allow --batch.
 Subject load(const BenchmarkOptions& o, Options options, const Steps& steps);
 /// The first inference of each group, timed for the first.
 void warm_up(Subject& l);

@@ -131,7 +131,8 @@ class Translation {
   }
 
  private:
-  /// The words that one option of the command line becomes. `row`: null if several of the option are all used.
+  /// The words that one option of the command line becomes. `row`: null if several of the option are all
+  /// used.
   struct Piece {
     const Row* row;
     std::vector<std::string> words;

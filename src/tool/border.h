@@ -1,5 +1,6 @@
 #pragma once
-/// Layers that benchmark_app puts before and after a model: for element types (-ip, -op, -iop), means and scales.
+/// Layers that benchmark_app puts before and after a model: for element types (-ip, -op, -iop), means and
+/// scales.
 #include "tool/benchmark.h"
 
 namespace lamina::tool {

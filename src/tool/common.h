@@ -24,8 +24,8 @@ struct Common {
 
   Options options() const;
   ReadOptions reading() const;  ///< what add_model() asks for
-  /// The shapes of --shape, by name. `inputs`: those of the model; a shape without a name is for the only input.
-  /// Throws UsageError, and Error(bad_input) for an unknown name.
+  /// The shapes of --shape, by name. `inputs`: those of the model; a shape without a name is for the only
+  /// input. Throws UsageError, and Error(bad_input) for an unknown name.
   std::vector<std::pair<std::string, Dims>> shapes(const std::vector<std::string>& inputs) const;
   /// A human line on standard output, unless --quiet or JSON goes there. Names in it may hold anything.
   template <class... A>

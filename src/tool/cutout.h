@@ -9,8 +9,8 @@
 
 namespace lamina::tool {
 
-/// The nodes to draw. Of very many nodes, neighbours and readers the first ones are drawn, with the number of the
-/// others.
+/// The nodes to draw. Of very many nodes, neighbours and readers the first ones are drawn, with the number of
+/// the others.
 struct Cut {
   std::vector<NodeId> nodes;
   /// Values whose readers are of interest whoever makes them, by these nodes only.

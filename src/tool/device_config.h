@@ -8,8 +8,8 @@
 
 namespace lamina::tool {
 
-/// The CPU's keys and values, in the order of the file, as options take them. Names of other devices are added to
-/// `others`. Throws Error(bad_file).
+/// The CPU's keys and values, in the order of the file, as options take them. Names of other devices are
+/// added to `others`. Throws Error(bad_file).
 std::vector<std::pair<std::string, std::string>> read_device_config(const std::string& path,
                                                                     std::vector<std::string>& others);
 

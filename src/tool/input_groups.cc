@@ -180,7 +180,8 @@ class Grouping {
   InputOptions options_;  ///< with what layouts say of batches
 };
 
-/// True for what benchmark_app takes for images: 4 dimensions, with few channels on axis 1 or on the last axis.
+/// True for what benchmark_app takes for images: 4 dimensions, with few channels on axis 1 or on the last
+/// axis.
 bool looks_like_pictures(const Dims& d) {
   constexpr std::int64_t kMostChannels = 4;
   return d.size() == 4 && (d[1] <= kMostChannels) != (d[3] <= kMostChannels);

@@ -51,8 +51,8 @@ class NamedSizes {
       if (const auto& name = name_of_dimension(port, i); !name.empty() && dims[i] >= 0)
         known_.emplace(name, dims[i]);
   }
-  /// The size of a dimension that neither model nor file gives; -1: the user must give it. A dimension that is
-  /// named like a batch is 1, or the value of --batch.
+  /// The size of a dimension that neither model nor file gives; -1: the user must give it. A dimension that
+  /// is named like a batch is 1, or the value of --batch.
   std::int64_t of(const Port& port, std::size_t i) const {
     const auto& name = name_of_dimension(port, i);
     if (const auto it = known_.find(name); it != known_.end()) return it->second;

@@ -8,12 +8,12 @@
 
 namespace lamina::tool {
 
-/// The meaning of each dimension, by input: "NCHW", "N...", "N,C,?,?". A layout without a name is for all inputs
-/// with as many dimensions; one with a name takes precedence.
+/// The meaning of each dimension, by input: "NCHW", "N...", "N,C,?,?". A layout without a name is for all
+/// inputs with as many dimensions; one with a name takes precedence.
 class Layouts {
  public:
-  /// Throws UsageError for a character that is no letter, a letter that occurs twice, an unknown input, and for
-  /// more or fewer dimensions than inputs have.
+  /// Throws UsageError for a character that is no letter, a letter that occurs twice, an unknown input, and
+  /// for more or fewer dimensions than inputs have.
   Layouts(const std::vector<std::string>& texts, const std::vector<Port>& ports);
 
   /// A letter per dimension, '?' for one without a letter; empty: no layout was given.

@@ -84,7 +84,9 @@ int run(int argc, char** argv) {
     OptionSet options(*sub);
     actions.emplace_back(sub, row.setup(options));
   }
-  app.footer("lamina help VERB says more. Exit status: 0 success, 1 failure or a fault found, 2 wrong command line.");
+  app.footer(
+      "lamina help VERB says more. Exit status: 0 success, 1 failure or a fault found, 2 wrong command "
+      "line.");
   CommandWords command;
   try {
     command = canonical_arguments(app, argc, argv);

@@ -122,7 +122,8 @@ const char* const kExplanation[] = {
     "share: the part of the noise of the outputs that this layer causes if it alone is quantised. All shares "
     "together are 100%.",
     "output: noise of the layer's output, with that of all layers before it.",
-    "own: noise that the layer itself adds, compared with the f32 layer on the same inputs: by its weights and "
+    "own: noise that the layer itself adds, compared with the f32 layer on the same inputs: by its weights "
+    "and "
     "arithmetic, and by rounding its result if the file has only the rounded result.",
     "input: noise of rounding the layer's input.",
 };

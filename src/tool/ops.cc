@@ -84,30 +84,32 @@ std::string kernels_of(const OperatorRow& r) { return r.kernels.empty() ? "refer
 /// docs/operators.md.
 void say_page(const Common& c, const std::vector<OperatorRow>& list) {
   c.say_text(
-      "# Supported operators\n\n`lamina ops --format markdown` makes this page. Every operator runs: operators "
+      "# Supported operators\n\n`lamina ops --format markdown` makes this page. Every operator runs: "
+      "operators "
       "and element types\nwithout a kernel of their own run on the reference implementation.\n\n"
       "## lamina's operators\n\n| operator | meaning | kernels |\n| --- | --- | --- |");
   for (const auto& r : list) c.say("| {} | {} | {} |", r.name, table_cell(r.doc), kernels_of(r));
   c.say_text(fmt::format("\n## ONNX, operator sets 7 and later\n\n{}", fmt::join(supported_onnx(), ", ")));
-  c.say_text(
-      fmt::format("\n## OpenVINO IR 10 and 11\n\nThe table lists layers by the operation set that introduced "
-                  "them; each is also read in all later sets, up to opset{}. A layer that names\nan older set, "
-                  "or an unknown one, is not supported, like a layer of an unknown type.\n\n"
-                  "| since | layers |\n| --- | --- |",
-                  newest_ir_opset()));
+  c.say_text(fmt::format(
+      "\n## OpenVINO IR 10 and 11\n\nThe table lists layers by the operation set that introduced "
+      "them; each is also read in all later sets, up to opset{}. A layer that names\nan older set, "
+      "or an unknown one, is not supported, like a layer of an unknown type.\n\n"
+      "| since | layers |\n| --- | --- |",
+      newest_ir_opset()));
   for (const auto& [opset, types] : ir_by_opset()) c.say("| opset{} | {} |", opset, fmt::join(types, ", "));
   c.say_text(
       fmt::format("\n## OpenVINO IR 2 to 7\n\nUpper and lower case are the same, as in all IR. Layers that "
                   "these versions share with later ones (MatMul, GatherElements, ...) are read, too.\n\n{}",
                   fmt::join(supported_legacy_ir(), ", ")));
-  c.say_text(fmt::format("\n## Caffe\n\nThese layers are read, also by their names of V1 (`CONVOLUTION`). "
-                         "See [caffe.md](caffe.md).\n\n{}",
-                         fmt::join(supported_caffe(), ", ")));
-  c.say_text(fmt::format("\n## TensorFlow, frozen graphs\n\n{}", fmt::join(supported_tensorflow(), ", ")));
   c.say_text(
-      fmt::format("\n## oneDNN Graph, JSON\n\n[onednn-graph.md](onednn-graph.md) describes attributes, types and "
-                  "inputs.\n\n{}",
-                  fmt::join(supported_onednn_graph(), ", ")));
+      fmt::format("\n## Caffe\n\nThese layers are read, also by their names of V1 (`CONVOLUTION`). "
+                  "See [caffe.md](caffe.md).\n\n{}",
+                  fmt::join(supported_caffe(), ", ")));
+  c.say_text(fmt::format("\n## TensorFlow, frozen graphs\n\n{}", fmt::join(supported_tensorflow(), ", ")));
+  c.say_text(fmt::format(
+      "\n## oneDNN Graph, JSON\n\n[onednn-graph.md](onednn-graph.md) describes attributes, types and "
+      "inputs.\n\n{}",
+      fmt::join(supported_onednn_graph(), ", ")));
 }
 
 void say_as(const OpsOptions& o, const std::vector<OperatorRow>& list) {

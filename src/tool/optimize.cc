@@ -282,7 +282,8 @@ void add_switches(OptionSet& o, OptimizeCommand& c) {
   o.choice("--static_shape", c.static_shape, {"true", "false"}, "",
            "Accepted without effect: known sizes are always folded");
   o.text("--transform", c.transform, "NAME", "Refused: lamina has no such transformations");
-  o.flag("--input_model_is_text", c.input_model_is_text, "Accepted without effect: the file's content tells whether it is text");
+  o.flag("--input_model_is_text", c.input_model_is_text,
+         "Accepted without effect: the file's content tells whether it is text");
   OptionHandle(o.flag("--generate_deprecated_IR_V10", c.generate_ir_v10, "")).hidden();
 }
 

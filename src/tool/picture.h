@@ -1,6 +1,6 @@
 #pragma once
-/// The contents of a drawing of a graph, without coordinates: made from a Graph or from plans, drawn as SVG or
-/// written as DOT.
+/// The contents of a drawing of a graph, without coordinates: made from a Graph or from plans, drawn as SVG
+/// or written as DOT.
 #include <map>
 #include <string>
 #include <vector>

@@ -180,8 +180,9 @@ void add_scheme(OptionSet& options, QuantizeOptions& o) {
       "--calibration", o.calibration, {"auto", "min-max", "percentile", "entropy", "mse"}, "METHOD",
       "How ranges are chosen: min-max, percentile, entropy or mse; auto: min-max or mse, whichever brings "
       "the outputs nearer to f32");
-  options.number("--percentile", o.scheme.ranges.percentile, 50.0, 100.0, "P",
-                 "For --calibration percentile: per cent of the numbers that lie within the range, on each side");
+  options.number(
+      "--percentile", o.scheme.ranges.percentile, 50.0, 100.0, "P",
+      "For --calibration percentile: per cent of the numbers that lie within the range, on each side");
   options.choice("--activations", o.activations, {"asymmetric", "symmetric"}, "KIND",
                  "asymmetric (u8) or symmetric (i8; u8 where nothing is negative)");
   options.choice("--granularity", o.granularity, {"per-channel", "per-tensor"}, "G",

@@ -19,7 +19,8 @@ class Steps {
   void info(const std::string& line) const;
   /// "[ WARNING ] ..."; a note on standard error in lamina's own form.
   void warn(const std::string& line) const;
-  /// A note about inputs that were made up or changed: [ INFO ] in benchmark_app's form, a note in lamina's own.
+  /// A note about inputs that were made up or changed: [ INFO ] in benchmark_app's form, a note in lamina's
+  /// own.
   void note(const std::string& line) const;
   /// Errors and warnings of the library, the same way.
   LogCallback log(LogCallback own) const;

@@ -75,7 +75,8 @@ std::string why_not_kept(const BenchmarkOptions& o, const Options& options, cons
   if (Inside::of(model).compiled()) return "the model is compiled already";
   if (!o.runtime_graph.empty())
     return o.typed("--runtime-graph", "-exec_graph_path") + " needs data that cached models do not hold";
-  return options.keep_weights ? "KEEP_WEIGHTS needs the original weights, which cached models do not hold" : "";
+  return options.keep_weights ? "KEEP_WEIGHTS needs the original weights, which cached models do not hold"
+                              : "";
 }
 
 /// Options that keep enough plans, so that none of the groups, which run in turn, is planned again.
