@@ -1,10 +1,10 @@
-# Everything by one word. Each sets up by itself what it needs (scripts/bootstrap, quick when nothing is missing).
+# Each target sets up what it needs by itself (scripts/bootstrap, which is quick when nothing is missing).
 JOBS ?= $(shell nproc)
 PREFIX ?= $(CURDIR)/install
 SOAK_MINUTES ?= 10
 STRESS_MINUTES ?= 10
 SWEEP_MINUTES ?= 10
-# How far a build is: per cent, steps, seconds.
+# The progress of a build: per cent, steps, seconds.
 export NINJA_STATUS ?= [%p %f/%t %es]$(SPACE)
 SPACE = $() $()
 SOURCES = git ls-files '*.cc' '*.h' ':!:tests/data'
@@ -12,7 +12,7 @@ SOURCES = git ls-files '*.cc' '*.h' ':!:tests/data'
 .DEFAULT_GOAL = help
 .PHONY: help build test demo asan tsan clang isa soak sweep bench format lint install clean
 
-help: ## this list
+help: ## print this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 build: ## set up and build program and library: build/release/bin/lamina, build/release/lib/liblamina.so
@@ -24,17 +24,17 @@ test: ## set up, build the release, run all tests
 	@$(call cmake,release)
 	@ctest --preset release -j $(JOBS)
 
-demo: ## set up, build, read the text in a picture with real models
+demo: ## set up, build, read the text in an image with real models
 	@scripts/bootstrap --demo
 	@$(call cmake,release,--target lamina_demo)
 	@build/release/bin/ocr_demo
 
-asan: ## the tests under the address and undefined-behaviour sanitizers
+asan: ## run the tests under the address and undefined-behaviour sanitizers
 	@scripts/bootstrap --test-models
 	@$(call cmake,asan)
 	@ctest --preset asan -j $(JOBS)
 
-tsan: ## the tests of requests and threads under the thread sanitizer, then STRESS_MINUTES=10 of requests at random
+tsan: ## run the tests of requests and threads under the thread sanitizer, then random requests for STRESS_MINUTES=10
 	@scripts/bootstrap --test-models
 	@scripts/tbb-with-tsan
 	@$(call cmake,tsan,--target exec_tests --target api_tests --target kernels_tests --target base_tests)
@@ -48,7 +48,7 @@ clang: ## build with clang 16 and run the tests
 	@$(call cmake,clang)
 	@ctest --preset clang -j $(JOBS)
 
-isa: test ## all tests limited to each lower instruction set in turn, and some on processors that qemu-user emulates
+isa: test ## run all tests limited to each lower instruction set in turn, and some on processors that qemu-user emulates
 	@for isa in sse41 avx2; do echo "== $$isa"; \
 	  LAMINA_MAX_ISA=$$isa ctest --preset release -j $(JOBS) || exit 1; done
 	@for isa in sse41 avx2 avx512; do echo "== sweep of oneDNN's implementations, $$isa"; \
@@ -57,7 +57,7 @@ isa: test ## all tests limited to each lower instruction set in turn, and some o
 	@scripts/bootstrap --isa
 	@.deps/py/bin/python3 tests/emulated.py build/release
 
-soak: ## random graphs, quantised patterns and mutated models against the interpreter, damaged files for each reader, fresh seeds, SOAK_MINUTES=10
+soak: ## run random graphs, quantised patterns and mutated models against the interpreter, and damaged files on each reader, with new seeds, for SOAK_MINUTES=10 each
 	@scripts/bootstrap --test-models
 	@$(call cmake,release,--target property_tests formats_tests quantised_tests mutation_tests api_tests)
 	@LAMINA_KEEP_MODELS=build/release/seed_models build/release/bin/formats_tests --gtest_brief=1
@@ -75,14 +75,14 @@ soak: ## random graphs, quantised patterns and mutated models against the interp
 	LAMINA_SOAK_MINUTES=$(SOAK_MINUTES) build/release/bin/api_tests --gtest_brief=1 --gtest_filter='Growth.*' & running="$$running $$!"; \
 	for job in $$running; do wait $$job || status=1; done; exit $$status
 
-sweep: ## each oneDNN implementation on random layers of all sizes on each instruction set, fresh seeds, SWEEP_MINUTES=10
+sweep: ## run each oneDNN implementation on random layers of all sizes on each instruction set, with new seeds, for SWEEP_MINUTES=10
 	@scripts/bootstrap
 	@$(call cmake,release,--target onednn_sweep)
 	@status=0; for isa in sse41 avx2 avx512 native; do \
 	  build/release/bin/onednn_sweep --max-isa $$isa --cases 1000000000 --minutes $$(($(SWEEP_MINUTES) / 4 + 1)) \
 	    --refusals || status=1; done; exit $$status
 
-bench: ## times every kernel on the problems of bench/problems, BENCH="--kernel native bench/problems/bert.txt"
+bench: ## time every kernel on the problems of bench/problems; for some: BENCH="--kernel native bench/problems/bert_mini.txt"
 	@scripts/bootstrap
 	@mkdir -p build; cmake --preset release -DLAMINA_BENCH=ON >build/bench.log 2>&1 || { cat build/bench.log; exit 1; }
 	@$(call cmake,release,--target kernel_bench)
@@ -92,7 +92,7 @@ format: ## clang-format all sources
 	@scripts/bootstrap --lint
 	@$(SOURCES) | xargs clang-format -i
 
-lint: ## is everything formatted, and do ruff and clang-tidy find nothing?
+lint: ## check the format of all sources, and run ruff and clang-tidy
 	@scripts/bootstrap --lint
 	@.deps/lint/bin/ruff check --quiet .
 	@$(SOURCES) | xargs clang-format --dry-run -Werror
@@ -103,7 +103,7 @@ lint: ## is everything formatted, and do ruff and clang-tidy find nothing?
 install: build ## install into PREFIX (./install)
 	@cmake --install build/release --prefix $(PREFIX)
 
-clean: ## remove what was built (what scripts/bootstrap got stays in .deps)
+clean: ## remove build and install (downloads of scripts/bootstrap stay in .deps)
 	rm -rf build install
 
 # cmake(PRESET, options of the build): configures, quietly when all is well, and builds.

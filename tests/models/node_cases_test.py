@@ -191,11 +191,11 @@ def table(rows: list[tuple]) -> str:
     total = collections.Counter(verdict for _, (verdict, _) in rows)
     constant = sum(verdict == "passed" and bool(why) for _, (verdict, why) in rows)
     lines = ["# The ONNX package's node cases", "",
-             f"Made by `tests/models/node_cases_test.py --write` with onnx {onnx.__version__}: each case runs through the plan and through the reference interpreter.",
-             f"**{total['passed']} passed, {total['not supported']} not supported, {total['wrong']} wrong.** {constant} of those that passed are refused with all their",
-             "inputs computed and run with numbers and short lists of integers (axes, sizes) as constants, or with sequences that are made of tensors in the",
-             "model. Not supported are sequences as inputs and outputs of the model, optionals that may be absent, strings, maps and training, among others;",
-             "such a model is refused with the list of its operators.", "",
+             f"`tests/models/node_cases_test.py --write` made this page with onnx {onnx.__version__}. Each case runs on the plan and on the reference interpreter.",
+             f"**{total['passed']} passed, {total['not supported']} not supported, {total['wrong']} wrong.** {constant} of the passed cases are refused if all their",
+             "inputs are inputs of the model. They pass if numbers and short lists of integers (axes, sizes) are constants, or if their sequences are made of",
+             "tensors in the model. Not supported are, among others, sequences as inputs and outputs of the model, optionals that may be absent, strings, maps",
+             "and training; such a model is refused with the list of its operators.", "",
              "| operator | passed | not supported | wrong |", "| --- | --- | --- | --- |"]
     lines += [f"| {name} | {c['passed']} | {c['not supported']} | {c['wrong']} |" for name, c in sorted(counts.items())]
     return "\n".join(lines) + "\n"
