@@ -18,7 +18,7 @@ namespace {
 
 constexpr double kAnything = std::numeric_limits<double>::infinity();
 
-/// The difference of a kernel's result, in which elements that one rounding explains are allowed.
+/// What one rounding may change is no difference.
 Difference judged(const Graph& g, NodeId id, const std::vector<Tensor>& in, const Tensor& got,
                   const Tensor& wanted) {
   auto d = difference(got, wanted);

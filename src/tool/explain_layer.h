@@ -1,11 +1,12 @@
 #pragma once
-/// lamina explain --node: everything about one layer.
+/// lamina explain --node: all that is known of one layer.
 #include "tool/findings.h"
 #include "tool/session.h"
 
 namespace lamina::tool {
 
-/// Prints the layer's outcome, its nodes with their kernels and the other candidates, and the rules' entries.
+/// Prints what became of the layer, its nodes with their kernels and what these were chosen from, and what
+/// rules did.
 void print_detail(const Common& common, const Session& session, const Findings& all, const Fate& fate);
 
 }  // namespace lamina::tool

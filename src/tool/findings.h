@@ -1,5 +1,5 @@
 #pragma once
-/// The results of `lamina explain`: the outcome for each layer, with times if there was a run.
+/// What `lamina explain` has found out: what became of each layer, with times when there was a run.
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
@@ -10,7 +10,7 @@
 
 namespace lamina::tool {
 
-/// Outcomes of layers, and times if there was a run.
+/// Fates, and times when there was a run.
 struct Findings {
   std::vector<std::shared_ptr<const Plan>> plans;
   Profile profile;  ///< empty without a run
@@ -18,7 +18,7 @@ struct Findings {
 
   bool timed() const { return profile.runs() > 0; }
   double share(double microseconds) const { return profile.whole() > 0 ? microseconds / profile.whole() : 0; }
-  /// The plans' estimate on one thread.
+  /// What the plans expect on one thread.
   double estimate() const {
     double sum = 0;
     for (const auto& plan : plans)
@@ -44,15 +44,15 @@ struct Findings {
 
 /// The other layers in a layer's nodes; of very many the first ones, and the number of the others.
 std::vector<std::string> companions(const Findings& all, const Fate& f);
-/// The outcome in a few words.
+/// The fate in a few words.
 std::string in_short(const Findings& all, const Fate& f);
 
-/// The document without the layers.
+/// Everything but the layers.
 nlohmann::json to_json(const Common& common, const Session& s, const Findings& all);
 /// A row for each of these layers.
 nlohmann::json to_json(const Findings& all, const std::vector<const Fate*>& layers);
 nlohmann::json to_json(const LedgerEntry& e);
-/// The terms of an estimate.
+/// What an estimate is made of.
 nlohmann::json to_json(const Cost& cost);
 
 }  // namespace lamina::tool

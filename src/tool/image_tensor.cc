@@ -26,7 +26,7 @@ bool is_layout(const std::string& text) {
          });
 }
 
-/// The layout that --layout gives the input by name, or else all inputs, in capitals; "" if none.
+/// What --layout says of that input, by name or else of all, in capitals; "" when nothing.
 std::string given_layout(const Port& port, const PictureOptions& o) {
   std::optional<std::string> named, of_all;
   for (const auto& text : o.layout)
@@ -120,7 +120,7 @@ PictureSize size_of(const std::string& layout, const Dims& dims, const Port& por
   return s;
 }
 
-/// The image in its proportions, between grey bars.
+/// In its proportions, in the middle of grey bars.
 Image letterboxed(const Image& image, int width, int height, std::string& note) {
   const double factor =
       std::min(static_cast<double>(width) / image.width, static_cast<double>(height) / image.height);

@@ -58,8 +58,8 @@ Tensor raw(const std::string& path, const Port& port, const Dims& shape) {
   return t;
 }
 
-/// Refuses an array with more elements than the input takes, before memory is allocated for it. Its batch may
-/// be another one, since batches are repeated or cut.
+/// Before memory is taken for an array: no more elements than the input takes, where its sizes are known. The
+/// batch may be another one; it is repeated or cut.
 void require_room(const std::string& path, const std::string& name, ElementType type, const Dims& shape,
                   const Port& port, Dims dims, std::size_t batch) {
   const auto without_batch = [&](Dims sizes) {
@@ -229,7 +229,7 @@ Tensor stored_for(const Port& port, const Tensor& array) try {
   fail(ErrorCode::bad_input, "input \"{}\" of {}: {}", port.name, name_of(port.type), e.what());
 }
 
-/// Throws UsageError if a layout names an input that is not given an image.
+/// Every name is that of an input with a picture.
 void check_layouts(const PictureOptions& o, const std::vector<Port>& ports,
                    const std::vector<std::vector<std::string>>& files) {
   for (const auto& text : o.layout)

@@ -82,7 +82,7 @@ class Grouping {
   }
 
  private:
-  /// Drops the shapes of data for inputs whose shape is fixed in the model.
+  /// Where the shape is fixed there is nothing that data could say.
   void drop_idle_data() {
     for (const auto& p : ports_) {
       const auto data = data_.find(p.name);
@@ -180,8 +180,7 @@ class Grouping {
   InputOptions options_;  ///< with what layouts say of batches
 };
 
-/// True for what benchmark_app takes for images: 4 dimensions, with few channels on axis 1 or on the last
-/// axis.
+/// As benchmark_app takes it: 4 dimensions with few channels before or behind the others.
 bool looks_like_pictures(const Dims& d) {
   constexpr std::int64_t kMostChannels = 4;
   return d.size() == 4 && (d[1] <= kMostChannels) != (d[3] <= kMostChannels);
@@ -198,7 +197,7 @@ bool looks_like_one_picture(const Port& port) {
 std::int64_t Grouping::batch_of(const std::vector<Tensor>& inputs, std::vector<std::string>& notes) const {
   if (options_.batch > 0) return options_.batch;
   std::set<std::int64_t> said, open, guessed;
-  // If the first input of rank 4 is no image, others may be weights that are inputs.
+  // Where that is none, others may be weights that are given.
   const auto first = std::find_if(inputs.begin(), inputs.end(), [](const auto& t) { return t.rank() == 4; });
   const bool pictures = first != inputs.end() && looks_like_pictures(first->shape());
   for (std::size_t i = 0; i < ports_.size(); ++i) {

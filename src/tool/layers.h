@@ -1,5 +1,5 @@
 #pragma once
-/// The steps that run, with times, for benchmark, explain and drawings.
+/// What runs, step by step, with times: for benchmark, explain and pictures.
 #include <map>
 #include <memory>
 #include <string>
@@ -15,7 +15,7 @@ namespace lamina::tool {
 /// Sums of the times of steps over runs of requests that were compiled with Options::profile.
 class Profile {
  public:
-  /// Adds the last run of the request, which took this time from call to return.
+  /// After a run of the request that took so long from call to return.
   void add(const Request& request, double microseconds);
   void add(const Profile& other);
 
@@ -23,7 +23,7 @@ class Profile {
   /// Means per run, in microseconds.
   double whole() const { return runs_ ? whole_ / static_cast<double>(runs_) : 0; }
   double of(const PlanStep& step) const;
-  /// The plans of the runs that were added, in the order of execution.
+  /// Plans that were met, in the order of execution.
   const std::vector<std::shared_ptr<const Plan>>& plans() const { return plans_; }
 
  private:
@@ -56,7 +56,7 @@ LayerRow row_of(const Plan& plan, const PlanStep& step);
 std::vector<LayerRow> rows_of(const Profile& profile);
 std::vector<LayerRow> rows_of(const std::vector<std::shared_ptr<const Plan>>& plans);
 
-/// The types that layers compute in. Steps that are conversions, reorders or views do not count.
+/// In which types the layers compute: steps that are no conversions, reorders or views, by what they read.
 struct Precisions {
   std::map<std::string, std::size_t>
       layers;          ///< by type: floats, and products and poolings of 8-bit integers
@@ -67,7 +67,7 @@ Precisions precisions_of(const Compiled& compiled, const Request& request);
 /// "bf16: 52 of 57 layers; f32: 5"
 std::string to_string(const Precisions& precisions);
 
-/// Says where the result of a node without a step comes from.
+/// For a node of a plan without a step: where its result comes from.
 std::string_view why_nothing_runs(const Node& node);
 
 }  // namespace lamina::tool

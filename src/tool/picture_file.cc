@@ -83,7 +83,7 @@ class Layers {
   std::vector<std::size_t> source_, order_;
 };
 
-/// One box for the nodes of a layer, with the details of the last node that has the layer's type.
+/// One box for nodes of a layer: what is told of it is what the last of its kind does.
 PictureNode merged(const Picture& p, const Group& group, const Source& layer) {
   std::size_t chief = group.back();
   for (const auto n : group)

@@ -17,7 +17,7 @@ std::string time_text(double microseconds) {
                               : fmt::format("{:.3g} \xC2\xB5s", microseconds);
 }
 
-/// Draws a chain of plans, each of which makes the values that the plan before it left to it.
+/// One plan after the other; what waits in one is made in the next.
 class PlanPicture {
  public:
   PlanPicture(const std::vector<std::shared_ptr<const Plan>>& plans, const Profile* profile)

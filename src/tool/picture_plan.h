@@ -1,5 +1,5 @@
 #pragma once
-/// Drawings of plans.
+/// Pictures of what runs.
 #include "tool/layers.h"
 #include "tool/picture.h"
 

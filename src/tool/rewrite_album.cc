@@ -30,7 +30,7 @@ void append_unique(std::vector<NodeId>& to, const std::vector<NodeId>& from) {
     if (id.valid() && std::find(to.begin(), to.end(), id) == to.end()) to.push_back(id);
 }
 
-/// The drawing of a picture; empty if the picture has no nodes.
+/// Nothing of a picture without nodes.
 Scene scene(const Picture& p, const std::string& prefix) {
   return p.nodes.empty() ? Scene() : drawn(p, prefix);
 }

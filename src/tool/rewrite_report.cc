@@ -55,7 +55,7 @@ std::string figures_row(const std::string& head, std::uint64_t was, std::uint64_
                      static_cast<double>(is));
 }
 
-/// All that a rule did and refused.
+/// All of one rule.
 struct RuleStory {
   std::string name, doc, set, library;
   std::vector<std::pair<std::size_t, const LedgerEntry*>> fired;  // with the number of the firing
@@ -115,7 +115,7 @@ class Page {
     }
   }
 
-  /// Chooses drawings of one rule after the other, so that each rule has its share of the bytes.
+  /// In turns, so that each rule has its share of the bytes.
   void choose_pictures() {
     std::size_t left = kPictureBytes;
     for (bool more = true; more;) {

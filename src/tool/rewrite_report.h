@@ -1,5 +1,5 @@
 #pragma once
-/// One page about the rewriting of a model: figures before and after, and a drawing of each rewrite.
+/// One page about what rewriting made of a model: figures before and after, and each rewrite as a picture.
 #include <memory>
 #include <string>
 #include <vector>
@@ -10,7 +10,7 @@
 
 namespace lamina::tool {
 
-/// The subject of the page. All objects that it refers to outlive it.
+/// What the page tells of. All that it refers to outlives it.
 struct RewriteReport {
   std::string model;   ///< name of the file
   std::string format;  ///< "ONNX IR 7, opset 11, made by PaddlePaddle"
@@ -27,7 +27,7 @@ struct RewriteReport {
 /// below 5 MB: of very many rewrites the first of each rule have pictures, and lists end with what is left.
 std::string to_html(const RewriteReport& report);
 void write_report(const std::string& path, const RewriteReport& report);
-/// Throws UsageError for a file name that does not end as a page's does; "" means that no page is wanted.
+/// Throws UsageError for a name that the option gives and that is not one of a page; none is asked for by "".
 void require_page_name(const std::string& path, std::string_view option = "--report");
 
 /// "ONNX IR 7, opset 11, made by PaddlePaddle"

@@ -1,6 +1,6 @@
 #pragma once
-/// The runtime graph as OpenVINO writes its "execution graph": an IR whose layers are the steps of the plan.
-/// Netron opens it.
+/// What ran, as OpenVINO writes its "execution graph": an IR whose layers are the steps of the plan. Netron
+/// opens it.
 #include "api/fate.h"
 #include "tool/layers.h"
 

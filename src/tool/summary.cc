@@ -11,8 +11,8 @@ namespace {
 
 bool is_elementwise(const Node& n) { return n.op.has(Trait::elementwise) || n.op.is<Elementwise>(); }
 
-/// The node that makes the value. `wherever`: looks through nodes that only move elements, for the node that
-/// makes these. Invalid when other nodes read the value, too.
+/// What makes the value; where its elements may be taken before they are moved, what makes these. Invalid
+/// when others read them, too.
 NodeId maker_of(const Graph& g, ValueId v, bool wherever) {
   while (v.valid() && g.readers(v) == 1) {
     const auto p = g.producer(v);
@@ -57,7 +57,7 @@ void add(std::vector<std::string>& to, std::string text) {
   if (std::find(to.begin(), to.end(), text) == to.end()) to.push_back(std::move(text));
 }
 
-/// The refusals of fusing rules for the layers of a node.
+/// What fusing rules said of the layers of a node.
 std::vector<std::string> refusals(const Node& n, const std::vector<Fate>& fates) {
   std::vector<std::string> out;
   for (const auto s : n.sources)

@@ -20,7 +20,7 @@ constexpr Usual kUsual[] = {{224, 128}, {256, 64}, {320, 32}, {128, 16},
 
 bool is_channels(std::int64_t size) { return size == 1 || size == 3 || size == 4; }
 
-/// The axes of height and width if the shape is that of an image, else none.
+/// Where height and width are in the shape of a picture; else nothing.
 std::vector<std::size_t> sides_of(const Dims& d) {
   if (d.size() == 4 && d[1] < 0 && is_channels(d[3])) return {1, 2};
   if (d.size() == 4) return {2, 3};
@@ -81,7 +81,7 @@ bool fits(const LoadedModel& model, const std::vector<OpenInput>& open, const st
   }
 }
 
-/// The text, quoted if a shell would not take it for one word.
+/// As a shell takes it for one word.
 std::string word_of_shell(const std::string& text) {
   const auto plain = [](unsigned char c) { return std::isalnum(c) || std::strchr("_./:=,@%+-", c); };
   if (std::all_of(text.begin(), text.end(), plain)) return text;
