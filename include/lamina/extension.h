@@ -15,7 +15,8 @@
  * loaded.
  *
  * Threads. Declared functions are called from any thread, several at the same time; lamina_extension() itself
- * by one at a time. The instance from create() is shared by all runs of a node: run() must not write to it.
+ * is called by one thread at a time. The instance from create() is shared by all runs of a node: run() must
+ * not write to it.
  *
  * Errors. A function returns LAMINA_OK, or another value after host->fail(context, "why"). It must not throw
  * exceptions; one that it throws becomes an error. The engine adds the node's name, the operation and the
@@ -61,10 +62,10 @@ enum {
 /* In a configuration: the type that input k has. */
 #define LAMINA_TYPE_OF_INPUT(k) (1024 + (k))
 
-/* Layouts of tensors in memory. Axis 1 has the channels. Blocked: the channels in blocks of 8 or 16, the
- * index in a block innermost: [N, ceil(C / 8), spatial..., 8]. The elements after the last channel are zero
- * when a kernel reads them; a kernel that writes leaves them alone, or makes them zero. Layouts other than
- * plain need rank 3 or more. */
+/* Layouts of tensors in memory. Axis 1 has the channels. Blocked layouts have the channels in blocks of 8 or
+ * 16, with the index in a block innermost: [N, ceil(C / 8), spatial..., 8]. The elements after the last
+ * channel are zero when a kernel reads them; a kernel that writes leaves them alone, or makes them zero.
+ * Layouts other than plain need rank 3 or more. */
 enum {
   LAMINA_PLAIN = 0,         /* N, C, H, W */
   LAMINA_CHANNELS_LAST = 1, /* N, H, W, C */
@@ -153,7 +154,7 @@ typedef struct lamina_call {
 /* Ports. */
 enum {
   LAMINA_OPTIONAL = 1, /* may be absent */
-  LAMINA_VARIADIC = 2, /* the last one: any number of them, from 0 on */
+  LAMINA_VARIADIC = 2, /* only the last port: any number of tensors, from 0 on */
   LAMINA_CONSTANT = 4  /* a constant of the model (weights): prepare() gets it, and run() does not */
 };
 typedef struct lamina_port {
@@ -205,10 +206,10 @@ typedef struct lamina_configuration {
 enum {
   LAMINA_SHAPE_AFTER_RUN =
       1,                   /* output shapes depend on values: run() makes outputs by host->allocate_output */
-  LAMINA_IMPURE = 2,       /* gives other results for the same inputs: never folded or merged */
+  LAMINA_IMPURE = 2,       /* results differ for the same inputs: never folded or merged */
   LAMINA_TAKES_STAGES = 4, /* run() applies lamina_call::stages to an f32 output 0 */
   LAMINA_ALLOWS_BF16 = 8,  /* may be run in bf16 where the model asks for it; otherwise never */
-  LAMINA_ALLOWS_INT8 = 16
+  LAMINA_ALLOWS_INT8 = 16  /* `lamina ops` shows it; no other effect */
 };
 typedef struct lamina_operation {
   size_t struct_size;
@@ -247,7 +248,7 @@ typedef struct lamina_operation {
    * order; `in` may be `out`. The operation can then be fused into convolutions and with other element-wise
    * operators. run() may be null then. */
   void (*elementwise)(const void* instance, const float* in, float* out, size_t count);
-  double elementwise_nanoseconds; /* estimate per element; 0: a tenth */
+  double elementwise_nanoseconds; /* estimate per element; 0: 0.1 ns */
   /* Tolerance of results against the reference: |a - b| <= absolute + relative * |b|. Both 0: 1e-4 and 1e-4.
    */
   double absolute, relative;
@@ -306,7 +307,7 @@ typedef struct lamina_rule {
 } lamina_rule;
 
 /* Description of a library. */
-enum { LAMINA_NEVER_UNLOAD = 1 /* it stays in the process when the last model that uses it goes */ };
+enum { LAMINA_NEVER_UNLOAD = 1 /* it stays in the process when the last model that uses it is destroyed */ };
 typedef struct lamina_library {
   size_t struct_size;
   const char* name;

@@ -39,7 +39,7 @@
 
 namespace lamina::extension {
 
-/// The engine; valid from the beginning of LAMINA_EXTENSION on.
+/// The engine's table of functions; valid from the beginning of LAMINA_EXTENSION on.
 LAMINA_EXTENSION_OWN inline const lamina_host*& engine() {
   static const lamina_host* host = nullptr;
   return host;
@@ -64,8 +64,9 @@ lamina_status guarded(lamina_context* context, F&& f) noexcept {
 #endif
 }
 
-/// Reports an error by an exception. Compiled without exceptions it ends the process: such code calls
-/// engine()->fail(context, why) instead and returns; the returned value is ignored then.
+/// Reports an error by an exception. Code that is compiled without exceptions must not call it, since it ends
+/// the process there: such code calls engine()->fail(context, why) and returns; the returned value is ignored
+/// then.
 [[noreturn]] inline void refuse(const std::string& why) {
 #if defined(__cpp_exceptions)
   throw std::runtime_error(why);
@@ -126,15 +127,16 @@ class Node : public Attributes {
     if (!has(i)) refuse("input " + std::to_string(i) + " is missing");
     return *node_->in[i];
   }
-  /// The size of an axis, where it is known.
+  /// The size of an axis; for sizes that are known.
   std::int64_t size(std::size_t input, std::size_t axis) const { return in(input).low[axis]; }
-  /// A constant's elements; throws if it is unknown or of another type.
+  /// A constant's elements; throws if the input is no known constant. T must be the constant's element type:
+  /// check in(i).type.
   template <class T>
   const T* constant(std::size_t i) const {
     if (!in(i).constant) refuse("input " + std::to_string(i) + " is no constant");
     return static_cast<const T*>(in(i).constant->data);
   }
-  /// For infer().
+  /// Sets the type and shape of an output; for infer() only.
   void set_output(std::size_t i, const lamina_value& value) const {
     if (engine()->set_output(context(), i, &value) != LAMINA_OK) refuse("set_output");
   }
@@ -407,7 +409,7 @@ class Library {
     note(engine()->describe(registrar_, &about));
   }
   void add(Operation operation) {
-    // A library that the system does not let go of is asked again by the next model: it has these already.
+    // The system may keep a library in memory: the next model asks it again, after it has declared these.
     auto& [mutex, all] = operations();
     const std::lock_guard lock(mutex);
     const auto same = [&](const Operation& kept) { return kept.is_also(operation); };
@@ -415,7 +417,7 @@ class Library {
     const auto* const op = kept != all.end() ? kept->made() : all.emplace_back(std::move(operation)).raw();
     note(engine()->add_operation(registrar_, op));
   }
-  /// The texts must be literals, or stay as long.
+  /// The texts must be literals, or live as long as the library.
   void add_rule(const char* name, std::int32_t stage, const char* pattern, const char* replacement,
                 const char* doc = "") {
     const lamina_rule rule{sizeof(rule), name, doc, stage, 0, pattern, replacement, nullptr};

@@ -12,7 +12,7 @@ namespace lamina {
 /// (ReadOptions::weights) or in ModelBytes.
 enum class ExternalFiles { beside, none };
 
-/// Limits for untrusted models. No sane model exceeds the defaults. Limits of ReadOptions hold
+/// Limits for untrusted models. No useful model exceeds the defaults. Limits of ReadOptions hold
 /// while the model is read and for all that is compiled from it; those of Options hold while it is compiled
 /// and run, too, and the smaller of two numbers counts. A model that exceeds a limit leads to
 /// Error(over_limit), which names the node or tensor and the limit's key, before the memory is allocated.
@@ -33,7 +33,7 @@ struct ModelLimits {
   /// LIMIT_LOOP_ITERATIONS: iterations of one loop, each time that the loop runs.
   std::uint64_t loop_iterations = 100'000'000;
   /// LIMIT_COMPILE_SECONDS: seconds of reading the model, of CompiledModel's constructor, and of each
-  /// planning for new shapes; each of them may take so long.
+  /// planning for new shapes; each of them may take this time.
   double compile_seconds = 86'400;
   /// LIMIT_RUN_SECONDS: seconds of one inference, without its time in the queue.
   double run_seconds = 86'400;

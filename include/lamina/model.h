@@ -1,5 +1,5 @@
 #pragma once
-/// Models, compiled models and requests: read, compile, run. docs/api.md tells more, with pieces of code.
+/// Models, compiled models and requests: read, compile, run. docs/api.md explains them, with pieces of code.
 #include <chrono>
 #include <concepts>
 #include <cstddef>
@@ -75,8 +75,7 @@ struct ReadOptions {
   ModelLimits limits = {};
   /// Cancels the reading: when a stop is requested, from any thread, Model's constructor or from_memory()
   /// frees what it has and throws Error(canceled), within 100 ms for most files (docs/untrusted-models.md
-  /// names what takes longer). The model that was read is not concerned: Options::stop cancels its
-  /// compilation.
+  /// names what takes longer). It does not stop the compilation of the model: Options::stop does.
   std::stop_token stop = {};
 };
 
@@ -120,7 +119,7 @@ class Model {
   /// The index of the input or output of that name; nothing when there is none.
   LAMINA_API std::optional<std::size_t> find_input(std::string_view name) const;
   LAMINA_API std::optional<std::size_t> find_output(std::string_view name) const;
-  /// Texts in the file about the model, by key (ONNX: metadata_props; IR: rt_info).
+  /// Texts about the model in its file, by key (ONNX: metadata_props; IR: rt_info).
   LAMINA_API const std::map<std::string, std::string>& metadata() const;
   /// "ONNX", "OpenVINO IR", "Caffe", "TensorFlow", "oneDNN Graph"
   LAMINA_API const std::string& format() const;
@@ -137,15 +136,15 @@ class Model {
 
 /// Time of one layer in the last run.
 struct LayerTime {
-  std::string name;    ///< of the layer that was left after fusing
+  std::string name;    ///< of the layer that remained after fusing
   std::string kernel;  ///< "jit_avx512_1x1_f32"
   double microseconds = 0;
 };
 
 /// How often an optimisation fired.
 struct Fusion {
-  std::string rule;       ///< its name in Options::disable
-  std::size_t count = 0;  ///< times that it changed the graph
+  std::string rule;       ///< its name for Options::disable
+  std::size_t count = 0;  ///< number of changes that it made to the graph
 };
 
 /// State of a request. idle: nothing has run yet. queued: it waits for a stream, or it was canceled and its

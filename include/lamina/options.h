@@ -35,7 +35,7 @@ enum class Binding { processors, numa_nodes, none };
 enum class HyperThreading { automatic, on, off };
 enum class CoreType { any, performance, efficient };
 
-/// The number of streams: so many requests run at the same time.
+/// The number of streams, that is, of requests that run at the same time.
 class Streams {
  public:
   enum class Kind { number, numa, automatic };
@@ -54,8 +54,8 @@ class Streams {
   int number_ = 1;
 };
 
-/// What a compiled model in a file holds. speed: packed weights too, which are mapped. size: no packed
-/// weights; they are packed again, in a cache folder from the model's file.
+/// What a compiled model in a file holds. speed: also the packed weights, which are mapped. size: no packed
+/// weights; they are packed again when the file is opened, those of a cache entry from the model's file.
 enum class CacheMode { speed, size };
 
 /// Options of CompiledModel. docs/configuration.md describes the keys that set them, and their effects.
@@ -67,7 +67,7 @@ struct Options {
   /// Number of streams; without a value the hint decides.
   std::optional<Streams> streams = {};
   PerformanceHint hint = PerformanceHint::none;
-  std::size_t hint_requests = 0;  ///< streams that the hint makes, at most; 0: no limit; at most 1024
+  std::size_t hint_requests = 0;  ///< the most streams that the hint makes, up to 1024; 0: no limit
   /// Without a value threads are bound to processors, unless there is a reason against it (Property::reason).
   std::optional<Binding> binding = {};
   HyperThreading hyper_threading = HyperThreading::automatic;
@@ -76,7 +76,7 @@ struct Options {
   /// their starts.
   bool exclusive = false;
   /// The first of these that has a value decides: precision, enforce_bf16 (true: bf16, false: model),
-  /// execution_mode. Without any the precision is `model`.
+  /// execution_mode. If none has a value, the precision is `model`.
   std::optional<Precision> precision = {};
   std::optional<bool> enforce_bf16 = {};
   ExecutionMode execution_mode = ExecutionMode::none;
@@ -137,7 +137,7 @@ struct Options {
 
 struct OptionInfo {
   std::string key;     ///< "CPU_THREADS_NUM"
-  std::string values;  ///< that it takes, in words
+  std::string values;  ///< the accepted values, in words
   std::string help;    ///< a sentence
 };
 /// Every key of Options::set.
@@ -152,7 +152,7 @@ struct Property {
                        ///< or why there is none
   bool read_only = false;
 };
-/// The properties that a model would get on this machine with these options. Where streams depend on the
+/// The properties that a model would get on this machine with these options. If the streams depend on the
 /// model, a compute-bound convolutional network is assumed. Throws Error(bad_option).
 LAMINA_API std::vector<Property> properties(const Options& options = {});
 

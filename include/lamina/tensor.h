@@ -52,7 +52,7 @@ LAMINA_API std::optional<ElementType> element_type_named(std::string_view name) 
 LAMINA_API int bits_of(ElementType type) noexcept;  ///< bits of one element; 0 for `undefined`
 LAMINA_API bool is_float(ElementType type) noexcept;
 LAMINA_API bool is_integer(ElementType type) noexcept;  ///< signed or unsigned, packed ones too; not boolean
-LAMINA_API bool is_signed(ElementType type) noexcept;   ///< floats are
+LAMINA_API bool is_signed(ElementType type) noexcept;   ///< true for floats, too
 /// "f32"
 LAMINA_API std::ostream& operator<<(std::ostream& out, ElementType type);
 
@@ -89,7 +89,7 @@ constexpr ElementType element_type() {
 /// pointers). The size of an integer decides: both long and long long are i64.
 template <class T>
 inline constexpr ElementType element_type_of = detail::element_type<std::remove_cv_t<T>>();
-/// Types that elements of a tensor have in C++.
+/// The C++ types that elements of a tensor can have.
 template <class T>
 concept Element = element_type_of<T>
 != ElementType::undefined;
@@ -163,7 +163,8 @@ class Tensor {
 
   const std::byte* raw() const noexcept { return data_; }
   std::byte* raw() noexcept { return data_; }
-  /// True when the address is aligned for the element type (constants of files need not be).
+  /// True when the address is aligned for the element type (a constant that is read in place from a file may
+  /// not be).
   LAMINA_API bool aligned() const noexcept;
   /// This tensor when aligned, else an aligned copy.
   LAMINA_API Tensor to_aligned() const;

@@ -122,7 +122,8 @@ void Compiled::compile_from(const Options& options, std::shared_ptr<const Machin
       std::make_unique<Scheduler>(settings().placement, options.exclusive, std::move(resolved_.held), log_);
 }
 
-/// What a file was compiled with counts where nothing else was asked for. True when it holds that.
+/// Without a precision in the options, a compiled model keeps the one that it was compiled with. True if the
+/// file was compiled with the options in use.
 bool Compiled::settle_precision(const Options& options, const Machine& machine) {
   auto& s = resolved_.settings;
   s.options = s.made_with = options;
@@ -277,7 +278,7 @@ void Compiled::save_to(const std::string& path) const {
   file.write(path, header_of(*key));
 }
 
-/// Unless it is the plan of a waiting part.
+/// Makes the same plan here, unless it is the plan of a deferred subgraph.
 void Compiled::plan_as(const Program& other, const std::string& key, const Plan& plan) const {
   std::vector<Tensor> inputs;
   for (const auto v : plan.graph.inputs()) {

@@ -22,7 +22,7 @@ class Compiled : public std::enable_shared_from_this<Compiled> {
            std::shared_ptr<const Machine> machine = nullptr);
 
   const LoadedModel& model() const { return *model_; }
-  /// What bounds work on it: compiling and all its requests.
+  /// The limits of all work on the model: of compiling, and of all its requests.
   const WorkBounds& bounds() const { return *bounds_; }
   /// The options as given, except that `precision` is the one in use, and `limits` include those of the
   /// model.
@@ -61,7 +61,7 @@ class Compiled : public std::enable_shared_from_this<Compiled> {
   Request request() const;
 
  private:
-  /// How `what` is stopped: by who compiles, and when it takes too long.
+  /// The rules by which `what` is stopped: by Options::stop, and by the time limit.
   StopRules rules(std::string_view what) const { return preparing_rules(what, stop_, options_.limits); }
   void compile_from(const Options& options, std::shared_ptr<const Machine> machine);
   const RewritingFacts& rewriting_facts() const;
@@ -71,9 +71,9 @@ class Compiled : public std::enable_shared_from_this<Compiled> {
   void make_program(ProgramOptions options, bool as_in_file);
   void compile(ProgramOptions options);
   void take_from(const std::shared_ptr<const CompiledFile>& file, ProgramOptions options);
-  /// Why no folder is asked; empty: one is.
+  /// Why no cache folder is used; empty if one is.
   std::string why_not_kept() const;
-  /// The entry that it was taken from, or why from none.
+  /// Takes the model from a cache entry. Returns the name of the entry, or why there was none.
   std::string take_from_cache(ProgramOptions& options);
   void save_to(const std::string& path) const;
   bool take_options(const Options& of_file, bool asked_nothing);
@@ -101,7 +101,7 @@ class Compiled : public std::enable_shared_from_this<Compiled> {
 /// them.
 class RequestPool {
  public:
-  /// One from the pool, given back without its inputs when this goes.
+  /// A request from the pool, which its destructor returns without the inputs.
   class Lent {
    public:
     Lent(RequestPool& pool, const Compiled& compiled);

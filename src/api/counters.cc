@@ -8,8 +8,8 @@
 namespace lamina {
 namespace {
 
-/// What says more of its layer: what took longer in the last run, or in all where the last one had none of
-/// it.
+/// True if step a stands for the layer rather than b: it took longer in the last run, or in all runs if
+/// neither was in the last one.
 bool is_dearer(const StepCount& a, const StepCount& b) {
   return std::tuple(a.latest, a.latest ? a.last : 0, a.sum) >
          std::tuple(b.latest, b.latest ? b.last : 0, b.sum);
@@ -51,7 +51,7 @@ class Table {
   void add_step(const StepCount& count) {
     const auto representative = representative_of(count.node);
     if (representative.valid()) return add(representative.index, count);
-    // No layer stands behind it: a row of its own.
+    // A step without a layer of the file, such as a reorder, gets a row of its own.
     rows_.push_back({.name = count.node.name, .type = count.node.op});
     add(rows_.size() - 1, count);
   }

@@ -15,7 +15,7 @@ struct Inside {
   static Model read(const std::string& path, const ReadOptions& options, const LoadedModel::Shapes& shapes);
   /// The model with another graph.
   static Model changed(const Model& model, Graph graph);
-  /// For another machine, to look at its plans.
+  /// Compiles for another machine: the plans can be looked at, but not run.
   static CompiledModel compile_for(const Machine& machine, const Model& model, const Options& options);
   static const Compiled& of(const CompiledModel& compiled);
   static Request::State& of(const Request& request);

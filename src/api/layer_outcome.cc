@@ -128,7 +128,8 @@ class OutcomeFinder {
     });
   }
 
-  /// By layer, which the node may only be called after: the entries of a chain of thousands name thousands.
+  /// Indexes the entries by layer, also by layers that a node is only named after. An entry of a chain of
+  /// thousands of nodes names thousands of layers, so the ledger is read once.
   void index(const Ledger& ledger) {
     auto entries = std::make_unique<std::vector<LedgerEntry>>(ledger.entries());
     auto former = ledger.former_refusals();  // these follow the layer: its node may have been replaced since

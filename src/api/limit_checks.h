@@ -1,5 +1,5 @@
 #pragma once
-/// What a model that has been read is held against.
+/// Checks of a model that was read against its limits.
 #include "api/loaded_model.h"
 
 namespace lamina {

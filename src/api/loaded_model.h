@@ -40,7 +40,7 @@ class LoadedModel {
   const Strings& settable() const { return settable_; }
   /// The limits that the model was read with.
   const ModelLimits& limits() const { return limits_; }
-  /// What bounds work on it; nodes are counted no more.
+  /// The limits of work on the model; nodes are no longer counted.
   const WorkBounds& bounds() const { return bounds_; }
   const std::vector<Port>& inputs() const { return inputs_; }
   const std::vector<Port>& outputs() const { return outputs_; }

@@ -7,7 +7,7 @@
 
 namespace lamina {
 
-/// What has become of options: they are used like that.
+/// Resolved settings: the options as they are used.
 struct Settings {
   Options options = {};      ///< as given
   Placement placement = {};  ///< of streams and threads

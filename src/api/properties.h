@@ -8,13 +8,13 @@
 
 namespace lamina {
 
-/// What only a compiled model knows.
+/// Facts for properties that only a compiled model has.
 struct ModelFacts {
   std::string name;
   bool from_cache = false;
   std::string cache_reason = {};  ///< which entry it came from, or why from none
 };
-/// What was asked for, what is used, and why.
+/// A property: what was asked for, what is used, and why.
 Property property_of(const OptionRow& row, const Settings& settings);
 /// All of them; without a model, those of the device. `topology`: what RANGE_FOR_STREAMS is about.
 std::vector<Property> list_properties(const Settings& settings, const Topology& topology,

@@ -16,7 +16,7 @@ Machine machine_for(const Options& o) {
   return limited(read_machine(), isa_named(o.max_isa).value_or(Isa::avx512));
 }
 
-/// What oneTBB gives an arena here may be less.
+/// Reduces the threads of a stream to the number that oneTBB allows an arena in this process.
 void obey_library(Placement& p, int asked) {
   const int most = allowed_threads(p.threads_each);
   if (most >= p.threads_each) return;

@@ -29,7 +29,7 @@ OptimizeOptions optimize_options(const Options& options, std::shared_ptr<const R
 
 namespace {
 
-/// What is computed at each run though it is constant; empty: nothing.
+/// A sentence about constants that are computed at each run; empty if there are none.
 std::string not_folded(const Ledger& ledger) {
   std::size_t count = 0;
   std::string first;

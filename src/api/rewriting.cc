@@ -15,7 +15,7 @@ const RewrittenModel& Rewriting::get() const {
       std::lock_guard lock(mutex_);
       for (const auto& [rule, why] : result_.ledger.stopped()) warned_.insert(rule);  // by the facts
     }
-    // What folding has read.
+    // Releases pages of constants that folding has read.
     for (std::uint32_t v = 0; v < result_.original.value_slots(); ++v)
       if (const auto* constant = result_.original.constant({v}))
         drop_mapped_pages(constant->raw(), constant->bytes());

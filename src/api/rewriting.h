@@ -23,7 +23,7 @@ class Rewriting {
   const RewrittenModel& get() const;
   /// Warns of rules that were left out, of each once.
   void warn_of_stopped(const Ledger& ledger) const;
-  /// What is planned, taken out: a program has it then.
+  /// Moves the rewritten graph out, to the program that plans it.
   Stateless take();
   /// Forgets the weights of the graph as it was read.
   void forget();

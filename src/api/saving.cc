@@ -198,7 +198,7 @@ void EntryKeeper::store() {
   }
 }
 
-/// What the run that came here wanted is there: it goes on where there is no memory for a line, either.
+/// The run that called this has its plan: it continues even if there is no memory for the warning.
 void EntryKeeper::warn(const char* text) const {
   try {
     log_.warning("cache: {}", text);

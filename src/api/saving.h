@@ -11,7 +11,7 @@ namespace lamina {
 /// Nothing when a file of the model was changed since it was opened.
 std::optional<Hash128> key_of(const LoadedModel& model, const Options& options, const HashMemo& memo);
 
-/// What a file is made of.
+/// The contents of a compiled model's file.
 struct Saving {
   std::shared_ptr<const LoadedModel> model;
   Options options;

@@ -21,7 +21,7 @@ OptimizeOptions options_of(const Compiled& compiled) {
   return late_optimize_options(compiled.options(), compiled.precision(), host(), compiled.model().rules());
 }
 
-/// What the part's plan was rewritten from once its shapes were known.
+/// The graph from which the part's plan was rewritten, once its shapes were known.
 Graph specialised(const Compiled& compiled, const RunPart& part) {
   return part.before ? specialise(*part.before->rest, part.inputs, part.before->rest_values)
                      : specialise(compiled.optimized(), part.inputs, {});

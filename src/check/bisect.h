@@ -1,5 +1,5 @@
 #pragma once
-/// Finds the rewrite that makes a graph another.
+/// Finds the rewrite that changes a graph's results.
 #include <functional>
 #include <optional>
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace lamina::check {
 
-/// A plan of a run with what it came from: the model, or the waiting part of the plan before it.
+/// A plan of a run with its origin: the model, or the deferred subgraph of the plan before it.
 struct RunPart {
   const Graph* original = nullptr;
   std::vector<Tensor> inputs;  ///< of the original

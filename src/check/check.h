@@ -13,7 +13,7 @@ struct Output {
   Tensor stored;  ///< what it was elsewhere; may be invalid
 };
 
-/// What is judged. The original must have its weights.
+/// The run to check. The original graph must have its weights.
 struct Run {
   const Graph& original;
   std::vector<Tensor> inputs;                      ///< of the original
@@ -53,7 +53,7 @@ struct Findings {
   std::vector<OutputCheck> outputs;
   std::vector<OutputCheck> drifts;  ///< how far bf16 outputs are from f32; they are not judged
   std::vector<RunPart> wrong;  ///< in which rewriting made a wrong value; they refer to the run's original
-  /// How many of all these are not ok.
+  /// Number of results, values and outputs that are not ok.
   std::size_t faults() const;
 };
 

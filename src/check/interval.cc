@@ -36,7 +36,7 @@ Tensor of(const Tensor& like, const Radius& values) {
   return from_doubles(like.element_type(), like.shape(), values);
 }
 
-/// Each element of the result is one of the operands'.
+/// True if each element of the result is an element of an operand.
 bool selects(const Op& op) { return op.has(Trait::selects | Trait::moves | Trait::reads_part); }
 
 class OneNode {
@@ -137,7 +137,7 @@ class OneNode {
     }
   }
 
-  /// What rises with each element of its operands lies between the two ends.
+  /// The result of a monotonic operator lies between its results for both ends of the operands' intervals.
   void both_ends() {
     for (const double times : {-1.0, 1.0}) {
       std::vector<Tensor> in;

@@ -14,7 +14,7 @@ struct Section {
   std::vector<ValueId> inputs;  ///< values at which it was cut, and inputs of the graph
 };
 
-/// What of a rewritten graph makes some values of the original.
+/// The part of a rewritten graph that makes some values of the original.
 struct Piece {
   Section rewritten;
   Section original;             ///< what makes the same values there

@@ -6,7 +6,7 @@
 namespace lamina::check {
 namespace {
 
-/// Values of the plan's graph; those of its waiting part stay invalid.
+/// Values of the plan's graph; those of its deferred subgraph stay invalid.
 std::vector<Tensor> values_of(const Plan& plan, const std::vector<Tensor>& inputs, const RunLayer& run) {
   const auto& g = plan.graph;
   std::vector<Tensor> values(g.value_slots());

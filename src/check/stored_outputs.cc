@@ -8,8 +8,9 @@ namespace {
 
 /// Rounding of f32, f16 and bf16 arithmetic in noisy runs: what 16 orders of sums may change.
 constexpr double kNoise = 0x1p-16, kNoiseOfHalf = 0x1p-10, kNoiseOfBf16 = 0x1p-8;
-/// Above the first nothing has been decided in another way. Below the second the tolerance is no measure,
-/// because the numbers are as small as its absolute part. Both in dB.
+/// Signal to noise in dB. Above kOnlyRounded no comparison or selection in the model had another outcome.
+/// Below kPlausible a result within the tolerance proves nothing, because the numbers are as small as its
+/// absolute part.
 constexpr double kOnlyRounded = 90, kPlausible = 20;
 
 }  // namespace

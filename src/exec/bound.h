@@ -21,11 +21,11 @@ class Bound {
   /// does not make, are skipped.
   void point_input(std::size_t i, const Tensor& input);
   void point_result(std::size_t r, const Tensor& memory);
-  /// Binds the steps whose pointers have changed. What throws leaves them to be bound the next time.
+  /// Binds the steps whose pointers have changed. After an exception they are bound the next time.
   void bind();
 
   void run_step(std::size_t s);
-  /// The step is estimated to take so long that reading a clock is nothing beside it.
+  /// True if the step is estimated to take so long that reading a clock costs nothing in comparison.
   bool is_long(std::size_t s) const { return long_[s] != 0; }
   std::size_t steps() const { return steps_.size(); }
 
@@ -51,7 +51,7 @@ class Bound {
   std::vector<Lists> lists_;          // by step
   std::vector<const void*> in_;       // of all steps
   std::vector<void*> out_;
-  /// Steps that read or write a tensor whose place the caller says, by its root.
+  /// Steps that read or write a tensor in the caller's memory, by the tensor's root.
   std::unordered_map<std::uint32_t, std::vector<std::uint32_t>> users_;
   std::vector<bool> stale_;  // steps to be bound
   bool any_stale_ = true;

@@ -1,5 +1,5 @@
 #pragma once
-/// The plans that a stream has steps for.
+/// The bound plans of a stream.
 #include <list>
 
 #include "exec/bound.h"
@@ -10,8 +10,8 @@ namespace lamina {
 /// The bound plans used last, of all requests that run on the stream. Not thread-safe.
 class BoundPlans {
  public:
-  /// The plan's steps, made where there are none. Then those go whose plan is kept neither by the model nor
-  /// by a request, and the least recently used of more than `most`. Valid until the next call.
+  /// The plan's bound steps, made at the first call. Then bound plans are dropped whose plan neither the
+  /// model nor a request keeps, and the least recently used beyond `most`. Valid until the next call.
   Bound& of(const std::shared_ptr<const Planned>& planned, std::size_t most);
   /// Drops a bound plan after a run of it failed.
   void drop(const Bound& bound) noexcept;

@@ -22,7 +22,7 @@ void CallersTensors::set_result(std::size_t index, Tensor tensor) {
   apart_ = sorted_ = false;
 }
 
-/// What is known of memory for a result before a run.
+/// Checks what is known before a run about the memory for a result.
 void CallersTensors::check_memory(std::size_t r, const Tensor& memory) const {
   const auto& result = program_->graph().results().at(r);
   const auto& type = program_->graph().type(result.value);
@@ -56,7 +56,8 @@ void CallersTensors::refuse_overlap(const Occupied& a, const Occupied& b) const 
        two_results ? graph.results()[other].name : graph.value(graph.inputs()[other]).name);
 }
 
-/// In the order of addresses, so that neither many inputs nor many outputs cost the square of their number.
+/// The memory of inputs and results in the order of addresses, so that the check for overlaps does not take
+/// quadratic time.
 const std::vector<CallersTensors::Occupied>& CallersTensors::occupied() const {
   if (sorted_) return occupied_;
   occupied_.clear();
@@ -75,7 +76,7 @@ const std::vector<CallersTensors::Occupied>& CallersTensors::occupied() const {
   return occupied_;
 }
 
-/// Each overlaps what begins before it where that ends behind its beginning. Inputs may overlap each other.
+/// Throws if a result overlaps another result or an input. Inputs may overlap each other.
 void CallersTensors::check_overlaps() const {
   const Occupied *input = nullptr, *result = nullptr;  // that ends last so far
   for (const auto& o : occupied()) {

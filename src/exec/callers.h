@@ -1,5 +1,5 @@
 #pragma once
-/// What the caller of a request sets, and whether it fits.
+/// The inputs and the memory for results that the caller of a request sets, and checks of them.
 #include "exec/program.h"
 
 namespace lamina {
@@ -9,13 +9,13 @@ class CallersTensors {
  public:
   explicit CallersTensors(std::shared_ptr<const Program> program);
 
-  /// Throws Error(bad_input) for a tensor that does not fit; an invalid one: none.
+  /// Sets an input; an invalid tensor removes it. Throws Error(bad_input) for a tensor that does not fit.
   void set_input(std::size_t index, Tensor tensor);
   void set_result(std::size_t index, Tensor tensor);
   /// Throws Error(bad_input) for what is missing or overlaps, Error(unsupported) on the wrong machine.
   void check();
 
-  /// A result may have become one of these tensors since: its memory is not the request's own any more.
+  /// True if the memory is that of one of these tensors: a result may have been set as an input since.
   bool overlap(const Tensor& memory) const;
 
   /// The inputs of the model, then the values of variables, which other code puts there.
@@ -28,7 +28,7 @@ class CallersTensors {
 
  private:
   void check_memory(std::size_t r, const Tensor& memory) const;
-  /// Memory of an output, which nothing else may touch, or of an input.
+  /// Memory of an output, which no other tensor may overlap, or of an input.
   struct Occupied {
     const std::byte* begin;
     const std::byte* end;
@@ -47,14 +47,14 @@ class CallersTensors {
   mutable bool sorted_ = false;
 };
 
-/// Throws Error(bad_input) unless memory for result `r` is for exactly that.
+/// Throws Error(bad_input) unless the memory has exactly the type and shape of result `r`.
 void check_result_memory(const Program& program, std::size_t r, const Tensor& memory,
                          const TensorType& wanted);
 
 /// The inputs of the last run, as far as plans depend on them. Not thread-safe.
 class KnownInputs {
  public:
-  /// True when nothing that matters has changed; they are known from now on.
+  /// True if nothing on which plans depend has changed since the last call.
   bool same(const Program& program, const std::vector<Tensor>& inputs);
 
  private:

@@ -10,8 +10,8 @@
 
 namespace lamina {
 
-/// As many as callers were there at once. Thread-safe, by the mutex of all queues, which no caller may hold.
-/// A thread that has one may ask for another.
+/// The streams of a model without streams of its own, as many as callers used at the same time. Thread-safe,
+/// by the mutex of all queues, which no caller may hold. A thread that has one may ask for another.
 class CallersStreams {
  public:
   CallersStreams(StreamPlace place, int threads, Binding binding)

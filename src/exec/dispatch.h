@@ -1,6 +1,6 @@
 #pragma once
-/// What all schedulers of the process share, and the inside of one. For exec/scheduler.cc, stream_slots.cc
-/// and processes.cc.
+/// The state that all schedulers of the process share, and the inside of one. Only for exec/scheduler.cc,
+/// stream_slots.cc and processes.cc.
 #include <atomic>
 #include <condition_variable>
 #include <mutex>
@@ -15,8 +15,7 @@ namespace lamina {
 
 struct Worker;
 
-/// A stream, and what is to be done on it. Guarded by the mutex of all queues, but for what the stream's user
-/// does with it.
+/// A stream and its next job. Guarded by the mutex of all queues, except for the use of the stream itself.
 struct StreamSlot {
   StreamSlot(int number, const StreamPlace& place, int threads, Binding binding)
       : index(number), stream(place, threads, binding) {}
@@ -27,8 +26,8 @@ struct StreamSlot {
   std::shared_ptr<Job> job;  ///< for the worker to run, or whose callback to call
 };
 
-/// A thread that serves a stream. One that begins to wait in a callback passes its stream to another, and
-/// goes on without; it is a spare one when the callback has returned.
+/// A thread that serves a stream. When it begins to wait in a callback, it passes its stream to another
+/// worker and continues without one; it is a spare worker when the callback has returned.
 struct Worker {
   explicit Worker(Scheduler::Core& of) : core(of) {}
 
@@ -97,7 +96,7 @@ class Scheduler::Core : public std::enable_shared_from_this<Core> {
   bool forked_ = false;  // nobody has been told yet
 };
 
-/// The process' part.
+/// The state of the process.
 class Dispatch {
  public:
   using Core = Scheduler::Core;
@@ -109,7 +108,7 @@ class Dispatch {
   std::atomic<bool> closing{false};  ///< shut_down() is under way
   /// run() waits for its end. Not where is_awaited(), nor while some request's callback runs.
   void await_opening();
-  /// The calling thread is in a callback or in the midst of work, which shut_down() may wait for.
+  /// True if the calling thread is in a callback, or in the middle of work for which shut_down() would wait.
   static bool is_awaited() noexcept;
 
   // The exclusive job that may run. It keeps the turn until its status says that it has ended, its callback
@@ -119,7 +118,7 @@ class Dispatch {
   void next_turn();
   void end_turn(Job& job);
 
-  /// What the calling thread is; null: none of these.
+  /// The calling thread's worker; null if the thread is none of a stream's.
   static Worker*& worker() noexcept;
 
   /// The calling thread is about to wait for others, who may need the stream and the turn that it has and

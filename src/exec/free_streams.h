@@ -11,9 +11,9 @@ namespace lamina {
 class FreeStreams {
  public:
   explicit FreeStreams(int count);
-  /// The lowest free one, or -1; also -1 where somebody waits.
+  /// Takes the lowest free stream; -1 if none is free, or if a job waits.
   int take() noexcept;
-  /// False where somebody waits, who is to be looked after under the mutex.
+  /// Frees a stream. False if a job waits: the caller must then give it the stream under the mutex.
   bool give_back(int stream) noexcept;
 
   // Under the mutex:
@@ -21,7 +21,7 @@ class FreeStreams {
   void give_back_locked(int stream) noexcept;
   void somebody_waits(bool yes) noexcept;
   bool all_free() const noexcept;
-  /// Only those that the predicate says are taken.
+  /// Marks exactly the streams as taken for which the predicate is true.
   void reset(const std::function<bool(int)>& taken);
 
  private:

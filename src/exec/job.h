@@ -16,8 +16,8 @@ namespace lamina {
 class Stream;
 class Scheduler;
 
-/// What a job is at. It rests in all before `queued`. `dropped`: canceled before it began; who waits in
-/// run(), or its callback, is yet to be told. From `running` on it has a stream, and the turn of exclusive
+/// The state of a job. It rests in all states before `queued`. `dropped`: canceled before it began, and run()
+/// or the callback has not been told yet. From `running` on it has a stream, and the lock of exclusive
 /// models.
 enum class JobState : std::uint8_t {
   idle,
@@ -32,11 +32,12 @@ enum class JobState : std::uint8_t {
 };
 constexpr bool at_rest(JobState state) { return state < JobState::queued; }
 
-/// What a canceled inference throws; one for the process.
+/// The exception of canceled inferences; one for the process.
 const std::exception_ptr& canceled_error();
-/// One of lamina's own errors is copied: nobody reads what another thread is done with. Others are shared.
+/// A copy, if the exception is one of lamina's own, so that no thread reads an object that another one frees.
+/// Other exceptions are shared.
 std::exception_ptr own_copy(const std::exception_ptr& error) noexcept;
-/// The state in which a job rests whose inference threw that; null: nothing.
+/// The state in which a job rests whose inference threw this exception; null: it threw nothing.
 JobState outcome_of(const std::exception_ptr& error) noexcept;
 
 /// Thread-safe where a Scheduler uses it; the hooks are called by one thread at a time.
@@ -50,19 +51,19 @@ class Job : public std::enable_shared_from_this<Job>, public StopSignal {
   Job& operator=(const Job&) = delete;
 
   JobState state() const noexcept { return state_.load(std::memory_order_acquire); }
-  /// Someone wants the inference that runs to end.
+  /// True if the running inference was asked to stop.
   bool stopping() const noexcept { return state_.load(std::memory_order_relaxed) == JobState::stopping; }
   bool stop_requested() const noexcept final { return stopping(); }
   bool dropped() const noexcept { return state() == JobState::dropped; }
   /// The calling thread is in this job's callback.
   bool in_own_callback() const noexcept;
-  /// At rest, or in the own callback: what belongs to the next inference may be set. Not beside another
-  /// thread that does so, too.
+  /// True at rest, or in the own callback: inputs of the next inference may be set, by one thread at a time.
   bool settable() const noexcept { return at_rest(state()) || in_own_callback(); }
-  /// What the last inference, or its callback, threw; null: nothing. At rest, or in the callback.
+  /// The exception of the last inference, or of its callback; null: none. To be called at rest, or in the
+  /// callback.
   std::exception_ptr error() const noexcept { return error_; }
 
-  /// Settable only.
+  /// Requires settable().
   void set_callback(Callback callback);
 
  private:
@@ -77,7 +78,7 @@ class Job : public std::enable_shared_from_this<Job>, public StopSignal {
   virtual void infer(Stream& stream) = 0;
   /// Called when the job was canceled before it began, or while it ran: there is no result.
   virtual void forget_result() noexcept = 0;
-  /// An exception left the callback.
+  /// Called when the callback threw an exception.
   virtual void callback_failed(const std::exception_ptr& error) noexcept = 0;
 
   std::atomic<JobState> state_{JobState::idle};

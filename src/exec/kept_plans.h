@@ -1,5 +1,5 @@
 #pragma once
-/// Plans that were made before.
+/// Plans that were made in an earlier process or compilation.
 #include <functional>
 #include <optional>
 #include <string>
@@ -19,8 +19,8 @@ struct KeptPlan {
 class KeptPlans {
  public:
   virtual ~KeptPlans() = default;
-  /// That for so many threads: for others kernels may differ, and how they want their weights. Nothing when
-  /// there is none. Throws Error(bad_file) when it is damaged.
+  /// The kept plan for this number of threads, if any: for other numbers kernels and the packing of weights
+  /// may differ. Throws Error(bad_file) if it is damaged.
   virtual std::optional<KeptPlan> find(const std::string& key, int threads) const = 0;
 };
 

@@ -33,7 +33,7 @@ PlanCache::Entries PlanCache::keep(Entries entry, const std::vector<std::string>
 std::shared_ptr<const Planned> PlanCache::get(const std::string& key, const std::vector<std::string>& above,
                                               const Make& make) {
   for (;;) {
-    // What landing needs is there before the flight begins: it cannot fail.
+    // All memory for the entry is allocated before the plan is made: storing the plan cannot fail.
     Entries entry;
     const auto own = std::make_shared<Flight>();
     std::unique_lock lock(mutex_);

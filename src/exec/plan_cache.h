@@ -1,5 +1,5 @@
 #pragma once
-/// The plans of a model: those of its graph and of all parts that wait for shapes, under one bound.
+/// The plans of a model's graph and of all its deferred subgraphs, within one bound.
 #include <functional>
 #include <list>
 #include <map>
@@ -15,7 +15,7 @@ namespace lamina {
 
 class Program;
 
-/// A plan and the program of its waiting part: what a request holds while it runs them.
+/// A plan and the program of its deferred subgraph, which a request holds while it runs them.
 struct Planned {
   std::shared_ptr<const Plan> plan;
   std::shared_ptr<const Program> rest;  ///< null when nothing waits
@@ -30,18 +30,18 @@ class PlanCache {
   PlanCache(std::size_t plans, std::size_t bytes) : most_plans_(plans), most_bytes_(bytes) {}
 
   using Make = std::function<std::shared_ptr<const Planned>()>;
-  /// The plan under `key`; where there is none, one thread makes it and the others wait. When it fails, it
-  /// throws, and the next one that waits tries itself. `above`: keys of the plans that `key` is a waiting
-  /// part of, outermost first; they have been used now, too, and go after it.
+  /// The plan under `key`; if there is none, one thread makes it and the others wait. If that thread fails,
+  /// it throws, and the next waiting thread tries. `above`: keys of the plans that the subgraph of `key` was
+  /// deferred from, outermost first; they count as used now, too, and are dropped after it.
   ///
   /// `make` runs isolated: while it waits for loops of its own it takes up no other task of the caller's
-  /// arena, which might wait for the plan that is being made. It may call the user's code. Those that wait
-  /// sleep; nothing is handed to their threads that the maker could not do itself.
+  /// arena, which might wait for the plan that is being made. It may call the user's code. Waiting threads
+  /// sleep; they are given no work that the maker could not do itself.
   std::shared_ptr<const Planned> get(const std::string& key, const std::vector<std::string>& above,
                                      const Make& make);
 
   std::size_t plans() const;
-  /// All of them by key, in the order of the keys.
+  /// All kept plans by key, in the order of the keys.
   std::map<std::string, std::shared_ptr<const Planned>> all() const;
   std::size_t bytes() const;
 

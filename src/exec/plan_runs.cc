@@ -14,7 +14,7 @@ Tensor named_result(const std::string& name, const TensorType& type) try {
 }
 }  // namespace
 
-/// Runs what waited for shapes; tensors are there while it does.
+/// Runs a deferred subgraph, whose input tensors exist during the run.
 struct PlanRuns::Rest {
   Rest(const std::shared_ptr<const Program>& program, const CallersTensors& callers,
        const std::shared_ptr<StepCounts>& counts)
@@ -113,7 +113,8 @@ void PlanRuns::check_given(const std::vector<Tensor>& given) {
   given_fits_ = true;
 }
 
-/// What throws here leaves steps that nobody uses again. The waiting part reads what the steps have made.
+/// Runs the steps of a plan, then its deferred subgraph, which reads their results. After an exception the
+/// bound steps are not used again.
 void PlanRuns::run_plan(Use& use, const std::vector<Tensor>& inputs, const std::vector<Tensor>& given,
                         const RunContext& context, std::size_t depth) {
   auto& stream = context.stream;

@@ -8,28 +8,28 @@
 
 namespace lamina {
 
-/// How one run is done.
+/// The circumstances of one run.
 struct RunContext {
   Stream& stream;
   bool timed;
 };
 
-/// Has of each of the last plans what is the request's: its own memory for results, times of steps, what
-/// runs the part that waits for shapes. Steps and memory between them are the stream's. The steady state
-/// (inputs of the same shapes as before) takes no lock and allocates nothing. Not thread-safe.
+/// Holds the request's part of each of the last plans: its own memory for results, times of steps, and the
+/// runs of the deferred subgraph. Steps and memory between them are the stream's. The steady state (inputs of
+/// the same shapes as before) takes no lock and allocates nothing. Not thread-safe.
 class PlanRuns {
  public:
-  /// `callers` and `counts`: of the request, also where this runs a waiting part. The callers' tensors
-  /// outlive this.
+  /// `callers` and `counts` are the request's, also if this runs a deferred subgraph. The callers' tensors
+  /// outlive this object.
   PlanRuns(std::shared_ptr<const Program> program, const CallersTensors& callers,
            std::shared_ptr<StepCounts> counts = std::make_shared<StepCounts>());
 
-  /// `inputs` and `given`, the caller's memory for results, in the order of the program's. `depth`: of how
-  /// many plans this is a waiting part. Inside the stream's arena; can be stopped (base/cancellation.h). When
-  /// it throws: forget().
+  /// Runs on `inputs`; `given` is the caller's memory for results; both in the program's order. `depth`: the
+  /// number of plans that this one is a deferred subgraph of. To be called inside the stream's arena; can be
+  /// stopped (base/cancellation.h). Call forget() if it throws.
   void run(const std::vector<Tensor>& inputs, const std::vector<Tensor>& given, const RunContext& context,
            std::size_t depth = 0);
-  /// The caller's memory for results is another.
+  /// To be called when the caller's memory for results has changed.
   void given_changed() noexcept { given_fits_ = false; }
   /// Results of the last run; invalid tensors after forget().
   const std::vector<Tensor>& results() const { return results_; }
@@ -40,7 +40,7 @@ class PlanRuns {
   void add_plans(std::vector<std::shared_ptr<const Plan>>& out) const;
   /// The last plans whose runs were counted, the latest first; each with the plan of its deferred subgraph.
   std::vector<PlanChain> counted_plans() const;
-  /// Nothing when the last run was not timed.
+  /// Adds the times of the last run; none if it was not timed.
   void add_times(std::vector<StepTime>& out) const;
   std::size_t arena_bytes() const;
   /// Adds the counts of all successful timed runs since the last one that was not timed.
@@ -48,7 +48,7 @@ class PlanRuns {
 
  private:
   struct Rest;
-  /// What this request has of a plan.
+  /// The request's part of a plan.
   struct Use {
     Use(std::string key, std::shared_ptr<const Planned> planned, const CallersTensors& callers,
         const std::shared_ptr<StepCounts>& counts);

@@ -1,5 +1,5 @@
 #pragma once
-/// How much memory a plan takes beside the weights of its model.
+/// The memory that a plan takes beside the weights of its model.
 #include <map>
 #include <mutex>
 #include <set>
@@ -13,7 +13,7 @@ namespace lamina {
 using Addresses = std::set<const void*>;
 Addresses constants_of(const Graph& graph);
 
-/// Hands on to a model's store, and notes what was packed of constants that are not the model's: they were
+/// Passes packings on to a model's store, and notes those of constants that are not the model's but were
 /// folded for the shapes of one plan. Thread-safe.
 class NotingWeights final : public WeightStore {
  public:
@@ -31,8 +31,8 @@ class NotingWeights final : public WeightStore {
   Addresses of_model_;
 };
 
-/// About what the plan takes: graphs, steps with their generated code, and constants that are neither among
-/// `known` nor the model's.
+/// The approximate size of a plan: graphs, steps with their generated code, and constants that are neither
+/// among `known` nor the model's.
 std::size_t bytes_of(const Plan& plan, const Addresses& known, const NotingWeights& weights);
 
 }  // namespace lamina

@@ -1,4 +1,4 @@
-/// What happens to queues and streams when the process forks, ends, or lets go of all threads.
+/// Queues and streams when the process forks, ends, or joins all threads (shutdown).
 #define TBB_PREVIEW_WAITING_FOR_WORKERS 1
 #include <tbb/global_control.h>
 
@@ -38,7 +38,7 @@ Worker*& Dispatch::worker() noexcept { return this_worker; }
 
 void Dispatch::next_turn() {
   if (turn != nullptr || waiting_for_turn.empty()) return;
-  // Callbacks of canceled ones first, as before streams.
+  // Callbacks of canceled jobs come first, as in the queues before streams.
   const auto dropped = std::find_if(waiting_for_turn.begin(), waiting_for_turn.end(),
                                     [](const Job* job) { return job->dropped(); });
   auto& job = dropped != waiting_for_turn.end() ? **dropped : *waiting_for_turn.front();
@@ -81,7 +81,8 @@ void Dispatch::after_fork_in_child() noexcept {
   Standstill::after_fork_in_child();
 }
 
-/// The only thread is the calling one. What it does itself goes on: it may be in a callback.
+/// In the child of fork() the calling thread is the only one. Its own work continues: it may be in a
+/// callback.
 void Dispatch::child_begins() noexcept {
   const auto me = std::this_thread::get_id();
   turn = nullptr;
@@ -99,7 +100,7 @@ void Dispatch::child_begins() noexcept {
   for (auto* core : cores) core->child_begins();
 }
 
-/// Threads that are gone still wait where their workers lie: nothing is destroyed in here.
+/// Threads that do not exist in the child still wait on objects of their workers: nothing is destroyed here.
 void Scheduler::Core::child_begins() noexcept {
   const auto is_here = [](const Worker* worker) { return worker != nullptr && worker == Dispatch::worker(); };
   for (auto& worker : workers_)
@@ -141,7 +142,7 @@ void Dispatch::shut_down() {
     return std::all_of(jobs.begin(), jobs.end(), [](const Job* job) { return at_rest(job->state()); }) &&
            std::all_of(cores.begin(), cores.end(), [](const Core* core) { return core->free_.all_free(); });
   };
-  // Who is in run() gets a result if that does not take long; what was started is canceled at once.
+  // A run() gets some time to finish; jobs that were started are canceled at once.
   using Clock = std::chrono::steady_clock;
   const auto late = Clock::now() + kPatience;
   while (!at_peace()) {

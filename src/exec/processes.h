@@ -1,5 +1,5 @@
 #pragma once
-/// fork() and exit() beside what lamina does.
+/// fork() and exit() while lamina works.
 
 namespace lamina {
 

@@ -117,8 +117,8 @@ const Graph& Program::whole() const {
 
 namespace {
 
-/// Before the first run takes it: what a stream will need between the layers. Names the largest tensor. What
-/// the machine has left is asked when a stream takes it.
+/// Checks before the first run that the memory between layers is within the limit; the error names the
+/// largest tensor. Whether the machine has the memory is checked when a stream allocates it.
 void require_room(const Plan& plan) {
   const PlanTensor* largest = nullptr;
   for (const auto& t : plan.tensors)

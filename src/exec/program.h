@@ -29,25 +29,25 @@ struct ProgramOptions {
   std::shared_ptr<const Machine> machine = {};    ///< null: host(). Programs for another one cannot run.
   std::vector<std::string> force = {};
   std::uint64_t any_kernels = 0;  ///< for tests, as in PlanOptions
-  /// Plans kept, those of waiting parts included, and bytes that they may take beside the model's own
-  /// weights; the least recently used goes first.
+  /// Number of plans kept, including those of deferred subgraphs, and bytes that they may take beside the
+  /// model's own weights; the least recently used plan is dropped first.
   std::size_t cached_plans = 8;
   std::size_t cached_bytes = std::size_t{256} << 20;
-  /// False: plan_ahead() forgets weights as they were read once they are packed.
+  /// False: plan_ahead() releases the original weights once they are packed.
   bool keep_weights = true;
-  /// Called on a graph whose shapes have become known, before it is planned; tells what it did. The second:
-  /// what its variables hand to the next run.
+  /// Rewrites a graph whose shapes have become known, before it is planned, and returns the ledger. The
+  /// second argument: the results that variables pass to the next run.
   std::function<Ledger(Graph&, const std::vector<Carried>&)> rewrite;
   ProgressCallback progress = {};  ///< of planning
   double run_seconds = 0;          ///< that one run may take (LIMIT_RUN_SECONDS); 0: any
   double plan_seconds = 0;         ///< that a run's planning may take (LIMIT_COMPILE_SECONDS); 0: any
   std::int64_t loop_iterations = std::numeric_limits<std::int64_t>::max();  ///< LIMIT_LOOP_ITERATIONS
-  /// Plans that need not be chosen anew; null: none. What cannot be made of them is said to `kept_fails`, and
-  /// planned anew.
+  /// Kept plans, for which no kernels need be selected; null: none. If one cannot be made, `kept_fails` gets
+  /// the error, and the graph is planned again.
   std::shared_ptr<const KeptPlans> kept = {};
   std::function<void(const Error&)> kept_fails = {};
-  /// The program's graph with its weights, where it is given one that has none; called once, when a plan has
-  /// to be made.
+  /// Makes the program's graph with its weights, if the program has a graph without them; called once, when a
+  /// plan has to be made.
   std::function<Graph()> whole = {};
   /// Called when a plan was made that had not been kept, by the thread that wanted it.
   std::function<void()> planned = {};
@@ -69,7 +69,7 @@ class Program {
   int threads() const { return shared_->options.threads; }
   const WorkBounds* bounds() const { return shared_->options.bounds.get(); }
   std::size_t cached_plans() const { return shared_->options.cached_plans; }
-  /// Rules that stop runs, without the one who asks for it.
+  /// The limits that stop runs, without the signal of a caller.
   StopRules run_rules() const {
     const auto& o = shared_->options;
     return {nullptr, "the inference", o.run_seconds, "LIMIT_RUN_SECONDS", o.loop_iterations};
@@ -78,14 +78,15 @@ class Program {
   std::size_t weight_bytes() const {
     return shared_->weights->bytes() + (initial_values_ ? initial_values_->weight_bytes() : 0);
   }
-  /// Seconds so far: types and rules for known shapes; choice and building; packing of weights.
+  /// Seconds spent so far on types and rules for known shapes; on selecting kernels and building plans; on
+  /// packing weights.
   double rewriting_seconds() const;
   double planning_seconds() const;
   double packing_seconds() const;
-  /// What was denormal in the weights that are packed now.
+  /// Counts of denormal numbers in the weights that are packed now.
   Denormals denormals() const { return shared_->weights->denormals(); }
 
-  /// Plans belong to the values of this input, not only to its shape.
+  /// True if plans depend on the values of this input, not only on its shape.
   bool depends_on_values(std::size_t input) const { return values_[input]; }
 
   /// The variables, in the order of the graph's last inputs, which hold their values.
@@ -107,31 +108,31 @@ class Program {
   /// variables; unknown where they depend on values.
   std::vector<TensorType> result_types(std::vector<Tensor> inputs) const;
   /// Plans now when all input shapes are known, so that the first run need not. Takes an arena of its own.
-  /// Before the program is shared.
+  /// To be called before the program is shared.
   void plan_ahead();
   /// The plan for input shapes that are all known, else null; made anew and not kept.
   std::shared_ptr<const Plan> plan_for_looking() const;
-  /// Plans made of kept ones.
+  /// Number of plans that were made from kept ones.
   std::size_t kept_plans() const { return shared_->kept; }
-  /// Plans chosen and made here.
+  /// Number of plans for which kernels were selected here.
   std::size_t made_plans() const { return shared_->made; }
-  /// When it has been planned ahead and all shapes are known: forgets weights as they were read, unless they
-  /// are to be kept. True when it did.
+  /// Releases the original weights if the program was planned ahead, all shapes are known, and the weights
+  /// are not to be kept. True if it did.
   bool forget_weights_read();
-  /// What is kept for later, that of waiting parts included.
+  /// The cache of plans, including those of deferred subgraphs.
   std::shared_ptr<const PlanCache> cache() const { return cache_.lock(); }
 
  private:
-  /// Tensors that stand for inputs whose shapes are known; nothing when one is not.
+  /// Tensors with shape only, for inputs whose shapes are all known; nothing if one is not.
   std::optional<std::vector<Tensor>> known_inputs() const;
-  /// The program of what waits in the plan of `parent` under `key`.
+  /// The program of the deferred subgraph of the plan of `parent` under `key`.
   Program(const Plan& plan, const Program& parent, const std::string& key);
   std::shared_ptr<const Planned> make(const std::vector<Tensor>& inputs, const std::string& key) const;
-  /// Null when there is none, or it does not work.
+  /// A plan made from a kept one; null if there is none, or if it cannot be made.
   std::shared_ptr<Planned> make_kept(const std::string& key) const;
   std::shared_ptr<Planned> make_new(const std::vector<Tensor>& inputs) const;
 
-  /// What a model's program has in common with those of its waiting parts.
+  /// State that a model's program shares with the programs of its deferred subgraphs.
   struct Shared {
     ProgramOptions options;
     std::shared_ptr<ModelWeights> weights;
@@ -149,10 +150,10 @@ class Program {
   std::vector<Variable> variables_;
   std::vector<Carried> carried_;
   std::shared_ptr<const Program> initial_values_;
-  // The cache holds the programs of waiting parts: only the outermost program owns it.
+  // The cache holds the programs of deferred subgraphs: only the outermost program owns it.
   std::shared_ptr<PlanCache> own_cache_;
   std::weak_ptr<PlanCache> cache_;
-  std::vector<std::string> above_;  // keys of the plans that this is a waiting part of, outermost first
+  std::vector<std::string> above_;  // keys of the plans that this subgraph was deferred from, outermost first
   std::shared_ptr<const Addresses> constants_;  // of this graph
   std::shared_ptr<const Planned> ahead_;        // of plan_ahead(), until weights are forgotten
 };

@@ -41,7 +41,7 @@ class Runner::State {
   bool profile = false;
 
  private:
-  /// Inside the arena already.
+  /// To be called inside the arena.
   void run_whole(const RunContext& context) {
     auto here = bounds;
     if (here.given != 0)

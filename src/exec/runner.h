@@ -1,5 +1,5 @@
 #pragma once
-/// Runs a program: what stands behind a request.
+/// Runs a program for a request.
 #include "base/cancellation.h"
 #include "exec/program.h"
 #include "exec/step_counts.h"
@@ -7,7 +7,7 @@
 
 namespace lamina {
 
-/// Runs a program: what stands behind a request. It has inputs, results and variables of its own; steps and
+/// Runs a program for a request. It has inputs, results and variables of its own; steps and
 /// the memory between them belong to the stream of a run. One run at a time per runner; several may run at
 /// once on streams of theirs. A run that throws leaves inputs, variables and the caller's memory for results
 /// set as they were, and no results; the next one begins anew.
@@ -24,10 +24,11 @@ class Runner {
   /// Memory for a result; an invalid tensor: the runner's own. Throws Error(bad_input) where type, shape or
   /// address cannot fit; run() does where they do not fit these inputs, or where it overlaps other memory.
   void set_output(std::size_t index, Tensor tensor);
-  /// What was set; behind it the variables' tensors of the last run, which may hold the next values since.
+  /// The inputs that were set, followed by the variables' tensors of the last run, which may hold newer
+  /// values.
   const std::vector<Tensor>& inputs() const;
-  /// On that stream; when the signal says so, the run ends in the midst, with Error(canceled). Null: nobody
-  /// can stop it. Throws Error(over_limit) where it takes longer than the program's options say.
+  /// Runs on the stream. The signal can stop the run, which then throws Error(canceled); null: nobody can
+  /// stop it. Throws Error(over_limit) if the run takes longer than the program's options allow.
   void run(Stream& stream, const StopSignal* signal = nullptr);
   /// Runs in the calling thread, with helpers of its own.
   void run() { run(own_stream()); }
@@ -41,7 +42,7 @@ class Runner {
   const Tensor& output(std::size_t index) const;
 
   /// The value of a variable (by its place in Program::variables) before the next run, to keep; an invalid
-  /// tensor when that is computed of the inputs then.
+  /// tensor if it is computed from the inputs then.
   Tensor variable(std::size_t index) const;
   /// Copies the value. Throws Error(bad_input) when it does not fit.
   void set_variable(std::size_t index, const Tensor& value);

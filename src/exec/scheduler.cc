@@ -1,4 +1,4 @@
-/// The queue before the streams of a model, and who gives what waits there to them.
+/// The queue before the streams of a model, and the assignment of waiting jobs to free streams.
 #include "exec/scheduler.h"
 
 #include <algorithm>
@@ -39,8 +39,8 @@ Scheduler::Core::~Core() {
   std::erase(d.cores, this);
 }
 
-/// In the calling thread. What a callback calls may come here from a stream's thread, too. Who watches the
-/// job's state sees it run only while it has a stream: it is queued before, and at rest when the stream goes.
+/// Runs the job in the calling thread, which may be a stream's thread if a callback calls this. The state is
+/// `running` only while the job has a stream: it is `queued` before, and at rest when the stream is free.
 void Scheduler::Core::run(Job& job) {
   if (Dispatch::here().closing.load(std::memory_order_relaxed)) Dispatch::here().await_opening();
   auto state = job.state();
@@ -72,8 +72,8 @@ void Scheduler::Core::run(Job& job) {
   if (error) std::rethrow_exception(error);
 }
 
-/// What is queued, and has what it needs, runs from here on. Throws Error(canceled) where it was canceled
-/// before; what waited for a stream runs already.
+/// Begins a queued job that has all it needs. Throws Error(canceled) if it was canceled before. A job that
+/// waited for a stream is running already.
 void Scheduler::Core::begin(Job& job) {
   auto queued = JobState::queued;
   if (job.state_.compare_exchange_strong(queued, JobState::running) || !job.dropped()) return;
@@ -96,8 +96,8 @@ void Scheduler::Core::set_error(Job& job, std::exception_ptr error) noexcept {
   job.error_.swap(error);
 }
 
-/// While it lives, the streams of a model go on for a thread that waits for them in the midst of a step.
-/// Under the mutex.
+/// While it exists, the model's streams continue during a quiesce, for a thread that waits for them in the
+/// middle of a step. To be used under the mutex.
 class Scheduler::Core::Urged {
  public:
   explicit Urged(const Core& core) noexcept : core_(Standstill::awaits_this_thread() ? &core : nullptr) {
@@ -115,7 +115,7 @@ class Scheduler::Core::Urged {
   const Core* core_;
 };
 
-/// First come, first served, with those that were started.
+/// Waits for a stream, in one queue with the jobs that were started: first come, first served.
 int Scheduler::Core::await_stream(Job& job) {
   if (AwaitedBy::has(this))
     fail(ErrorCode::busy, "run() inside an inference of the same model while no stream is free");
@@ -156,7 +156,7 @@ void Scheduler::Core::enqueue(Job& job) {
   advance();
 }
 
-/// Gives what waits to free streams, callbacks of canceled ones first.
+/// Gives waiting jobs to free streams, callbacks of canceled jobs first.
 void Scheduler::Core::advance() {
   if (slots_.empty()) return;
   free_.somebody_waits(true);
@@ -221,8 +221,8 @@ bool Scheduler::Core::waits_for_this_thread(const Job& job) const noexcept {
   return job.in_ != nullptr && (AwaitedBy::has(this) || for_turn);
 }
 
-/// Without streams: in the calling thread, with all that follows. A canceled one that has a callback waits
-/// for its turn, too.
+/// start() of a model without streams: runs the job and those that its callback starts, in the calling
+/// thread. A canceled job that has a callback waits for its turn in the exclusive queue, too.
 void Scheduler::Core::start_here(Lock& lock, Job& job) {
   do {
     if (!job.dropped()) job.state_ = JobState::queued;
@@ -246,7 +246,8 @@ void Scheduler::Core::start_here(Lock& lock, Job& job) {
   } while (!at_rest(job.state()));
 }
 
-/// What runs ends before its next step; what is queued does not begin. False: it is neither queued nor runs.
+/// Stops a job: if it runs, it ends before its next step; if it is queued, it does not begin. False if it is
+/// neither.
 bool Scheduler::Core::stop(Job& job) noexcept {
   for (auto state = job.state();;) {
     if (state != JobState::running && state != JobState::queued) return false;
@@ -280,8 +281,8 @@ int Scheduler::streams() const { return static_cast<int>(core_->slots_.size()); 
 void Scheduler::run(Job& job) { core_->run(job); }
 void Scheduler::start(const std::shared_ptr<Job>& job) { core_->start(job); }
 
-/// Until it rests, or the time is over. True: it rests, or the process ends, for which destructors and the
-/// thread that ends it do not wait; others never come back then.
+/// Waits until the job rests, or the time is over. True if it rests, or if the process ends: destructors and
+/// the thread that calls exit() do not wait then, and other threads never return.
 bool Scheduler::Core::await_rest(Lock& lock, Job& job, const Clock::time_point* until, bool destroyed) {
   const auto done = [&] {
     return at_rest(job.state_.load()) || (destroyed ? Standstill::is_for_good() : Standstill::ends_process());
@@ -332,8 +333,8 @@ void Scheduler::cancel(Job& job) noexcept {
 
 void Scheduler::abandon(Job& job) noexcept {
   Core::Lock lock(Dispatch::here().mutex);
-  // A thread of the user's may use a static object that exit() destroys: it goes on until all stands still,
-  // or would throw. At rest `self_` is null.
+  // Another thread of the user may use a static object that exit() destroys: it continues until all work is
+  // paused, and would throw otherwise. At rest `self_` is null.
   const bool in_users_thread = job.self_ == nullptr || job.scheduler().core_->slots_.empty();
   if (is_exiting() && (in_users_thread || job.waiting_ > 0)) return;
   job.abandoned_ = true;

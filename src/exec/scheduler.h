@@ -19,8 +19,8 @@ namespace lamina {
 class Scheduler {
  public:
   class Core;  // exec/dispatch.h
-  /// Without streams in it, each caller's thread does the work. `exclusive`: started inferences of all such
-  /// models of the process run one after another.
+  /// If the placement has no streams, each caller's thread does the work. `exclusive`: started inferences of
+  /// all such models of the process run one after another.
   Scheduler(const Placement& placement, bool exclusive, HeldProcessors held, Logger log = {});
   ~Scheduler();
   Scheduler(const Scheduler&) = delete;
@@ -28,21 +28,22 @@ class Scheduler {
 
   int streams() const;
 
-  /// One inference in the calling thread; throws what it throws, Error(busy) while the job is under way,
-  /// Error(canceled).
+  /// Runs one inference in the calling thread and throws its exception; throws Error(busy) while the job is
+  /// under way, and Error(canceled).
   void run(Job& job);
   /// Queues one inference. Throws Error(busy).
   void start(const std::shared_ptr<Job>& job);
-  /// Until the job rests, and what its last inference, or its callback, threw. Throws Error(busy) in its own
-  /// callback. False: the time is over.
+  /// Waits until the job rests, and throws the exception of its last inference or callback. Throws
+  /// Error(busy) in the job's own callback. False if the time is over.
   static bool wait(Job& job, std::optional<std::chrono::nanoseconds> time, std::exception_ptr& error);
   static void cancel(Job& job) noexcept;
-  /// The owner of the job goes: cancels, waits until it rests but for the own callback, which ends it. While
-  /// the process exits, a job that another thread is in run() or wait() of is left alone.
+  /// For the destructor of the job's owner: cancels the job and waits until it rests, except in its own
+  /// callback, which ends it. While the process exits, a job is left alone if another thread is in its run()
+  /// or wait().
   static void abandon(Job& job) noexcept;
 
-  /// Cancels what was started and is queued in the process, waits for what runs, and joins the threads of all
-  /// streams; they come back when they are used. Throws Error(busy) in a callback.
+  /// Cancels the queued jobs of the process, waits for running ones, and joins the threads of all streams,
+  /// which are made again when they are needed. Throws Error(busy) in a callback.
   static void shut_down();
 
  private:

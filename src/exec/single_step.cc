@@ -23,7 +23,7 @@ Tensor memory_for(const PlanTensor& t) {
   return Tensor(t.type.element, {pixels_of(t.type.shape.sizes()), t.row});
 }
 
-/// Between a dense channels-last tensor and rows apart.
+/// Copies between a dense channels-last tensor and rows of a wider one.
 void copy_rows(const PlanTensor& t, std::byte* dense, std::byte* rows, bool to_rows) {
   const auto bytes = static_cast<std::size_t>(bits_of(t.type.element) / 8);
   const auto dims = t.type.shape.sizes();
@@ -60,7 +60,7 @@ Tensor shifted(const Tensor& t, std::size_t shift) {
   return Tensor::share(t.element_type(), t.shape(), memory, memory->raw() + bytes);
 }
 
-/// The tensor is a part of the other one, or all of it.
+/// True if the tensor is a part of the other one, or all of it.
 bool lies_in(const PlanTensor& t, const PlanTensor& whole) {
   if (t.root != whole.root || t.shift < whole.shift) return false;
   const auto at = t.shift - whole.shift;

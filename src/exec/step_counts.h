@@ -1,5 +1,5 @@
 #pragma once
-/// What a request's timed runs took, whatever plans they were of.
+/// Times of a request's timed runs, over all plans.
 #include <map>
 #include <string>
 #include <tuple>
@@ -9,10 +9,10 @@
 
 namespace lamina {
 
-/// A plan, and those of what waited for its shapes.
+/// A plan, followed by the plans of its deferred subgraphs.
 using PlanChain = std::vector<std::shared_ptr<const Plan>>;
 
-/// A node of a plan in words that hold without it.
+/// A node of a plan in words, which remain valid without the plan.
 struct NodeName {
   std::string name;               ///< what a person calls it; of a model's input or output: its name
   std::string op;                 ///< empty: no node
@@ -34,7 +34,7 @@ struct StepCount {
   LayerMarks inside;                             ///< of control flow: layers in its bodies that have run
 };
 
-/// Counts of one request. They outlast plans: what is known of a step is copied when its plan is met first.
+/// Counts of one request. They outlive plans: a step's description is copied at the first run of its plan.
 /// Not thread-safe.
 class StepCounts {
  public:
@@ -55,9 +55,10 @@ class StepCounts {
   std::vector<StepCount> all() const;
 
  private:
-  /// What is one step in all plans: its node, or what it moves; the depth, and which of several it is.
+  /// Identifies the same step in all plans: its node, or the value and layouts of a reorder; the depth; its
+  /// number among equal ones.
   using Key = std::tuple<std::string, std::string, Layout, Layout, std::size_t, std::size_t>;
-  /// What each run changes, close together.
+  /// The figures that each run changes, close together in memory.
   struct Figures {
     double last = 0, sum = 0, least = 0, cpu = 0;
     std::uint64_t runs = 0, last_run = 0;

@@ -10,7 +10,8 @@
 
 namespace lamina {
 
-/// Sees helpers come and go. It may outlive the stream by a moment, so it has all that it needs.
+/// Observes helpers that enter and leave the arena. It may outlive the stream for a moment, so it refers to
+/// nothing of the stream.
 class Stream::Observer : public tbb::task_scheduler_observer {
  public:
   Observer(tbb::task_arena& arena, const Stream& stream)
@@ -69,7 +70,7 @@ tbb::task_arena& Stream::arena() {
 const Tensor& Stream::memory(std::size_t depth, std::size_t bytes) {
   if (memory_.size() <= depth) memory_.resize(depth + 1);
   auto& memory = memory_[depth];
-  // Never empty: tensors without elements have an address.
+  // The memory is never empty: tensors without elements need an address, too.
   bytes = std::max<std::size_t>(bytes, 64);
   if (!memory.valid() || memory.bytes() < bytes) {
     memory = Tensor();  // first give back the old
@@ -100,7 +101,7 @@ void Stream::dismiss() noexcept {
     arena_.reset();
     return;
   }
-  // Helpers leave by themselves when there is nothing to do; one that is still there would stay bound.
+  // Helpers leave by themselves when there is no work; a helper that has not left yet would stay bound.
   using Clock = std::chrono::steady_clock;
   const auto late = Clock::now() + std::chrono::seconds(1);
   while (helpers() > 0 && Clock::now() < late) std::this_thread::sleep_for(std::chrono::microseconds(20));

@@ -1,6 +1,6 @@
 #pragma once
-/// What one inference at a time has to itself: threads, the processors they are bound to, memory for tensors,
-/// and steps of plans that are bound to it.
+/// The resources of one inference at a time: threads, the processors that they are bound to, memory for
+/// tensors, and bound plans.
 #include <tbb/task_scheduler_observer.h>
 
 #include <atomic>
@@ -26,7 +26,8 @@ class Stream : public Activity {
   int threads() const { return threads_; }
   const StreamPlace& place() const { return place_; }
 
-  /// `body` in the calling thread, with the stream's helpers; it calls checkpoint() between its steps.
+  /// Runs `body` in the calling thread, with the stream's helpers; `body` calls checkpoint() between its
+  /// steps.
   template <class F>
   void execute(const F& body) {
     const Working here(*this);
@@ -34,10 +35,10 @@ class Stream : public Activity {
     arena().execute(body);
   }
 
-  /// Memory for tensors between steps, at least that large; what it held is lost when it grows. Plans of
-  /// parts that wait for shapes have memory of their own, by how deep they lie.
+  /// Memory for tensors between steps, at least that large; its contents are lost when it grows. Plans of
+  /// deferred subgraphs have memory of their own, by depth.
   const Tensor& memory(std::size_t depth, std::size_t bytes);
-  /// The plans that were bound last, whichever requests ran them, by how deep they lie.
+  /// The plans that were bound last, of all requests, by the depth of deferred subgraphs.
   BoundPlans& bound(std::size_t depth);
 
   /// Binds the calling thread, which is the stream's own, as its first one. Where nothing is bound, it may

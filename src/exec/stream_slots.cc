@@ -1,4 +1,4 @@
-/// What the threads of streams do: inferences that were started, and callbacks.
+/// The threads of streams, which run inferences that were started, and callbacks.
 #include <algorithm>
 #include <string>
 #include <utility>
@@ -13,13 +13,13 @@ std::string name_of(const StreamSlot& slot) { return "lamina-s" + std::to_string
 
 }  // namespace
 
-/// Makes the workers, with the first request that is started.
+/// Makes the workers when the first request is started.
 void Scheduler::Core::make_workers() {
   for (auto& slot : slots_)
     if (slot->worker == nullptr) take_worker(*slot);
 }
 
-/// A spare one, else a new one.
+/// A spare worker, or else a new one.
 void Scheduler::Core::take_worker(StreamSlot& slot) {
   const auto spare = std::find_if(workers_.begin(), workers_.end(), [](const auto& w) { return w->spare; });
   auto worker = spare != workers_.end() ? *spare : std::make_shared<Worker>(*this);
@@ -33,7 +33,7 @@ void Scheduler::Core::take_worker(StreamSlot& slot) {
   slot.worker = worker.get();
 }
 
-/// Another thread serves the stream from now on.
+/// Passes the stream to another thread, which serves it from now on.
 void Scheduler::Core::pass_on(Worker& worker) {
   auto& slot = *worker.slot;
   take_worker(slot);
@@ -154,19 +154,19 @@ void Scheduler::Core::call(Lock& lock, Job& job) {
   canceled ? call_later(job) : enqueue(job);
 }
 
-/// Nobody sees it run any more when its turn goes to the next one. Whoever calls gives back the stream behind
-/// this.
+/// Sets the job's final state before the exclusive lock goes to the next job. The caller frees the stream
+/// afterwards.
 void Scheduler::Core::rest(Job& job, JobState state) noexcept {
   job.state_ = state;
   job.wake_waiters();
   Dispatch::here().end_turn(job);
   if (job.self_ == nullptr) return;
-  // The caller has another reference, or goes without the lock: not here.
+  // A last reference is kept: the job must not be destroyed under the lock.
   if (auto self = std::move(job.self_); self.use_count() == 1) job.self_ = std::move(self);
 }
 
-/// What dies in a thread of a stream, the own one or another's, waits for none: those may wait for this very
-/// thread. They are left over, before anybody can think that the model has no threads.
+/// Ends the threads of the streams. If the model is destroyed in a thread of a stream, its own or another's,
+/// it waits for none of them, since they may wait for this thread: they are detached first.
 void Scheduler::Core::quit() noexcept {
   std::vector<std::shared_ptr<Worker>> workers;
   {

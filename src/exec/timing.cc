@@ -22,7 +22,7 @@ class ProcessorTime {
   void add(std::size_t s, std::uint64_t now) {
     if (static_cast<double>(now - read_) >= patience_) share(s + 1);
   }
-  /// Steps before `end` are done.
+  /// To be called when the steps before `end` have run.
   void share(std::size_t end) {
     const double cpu = thread_microseconds();
     double wall = 0;
@@ -105,7 +105,7 @@ void StepTimes::run(Bound& bound, Activity& stream) {
   done_ = true;
 }
 
-/// A clock tells how long the whole takes, ticks how it is shared by steps.
+/// Times a run: a clock gives the time of the whole, processor ticks the share of each step.
 template <class F>
 void StepTimes::run_timed(Bound& bound, Activity& stream, const F& after) {
   auto control = controls_.begin();

@@ -1,5 +1,5 @@
 #pragma once
-/// How long steps take.
+/// Times of steps.
 #include <chrono>
 #include <span>
 
@@ -24,7 +24,7 @@ void run_steps(Bound& bound, Activity& stream);
 /// Timed runs of one plan by one request. Points to the plan's steps. Not thread-safe.
 class StepTimes {
  public:
-  /// A step of control flow, and the layers in its bodies that have run.
+  /// A step of control flow, with the layers in its bodies that have run.
   struct Control {
     std::size_t step;
     LayerMarks layers;

@@ -1,11 +1,11 @@
 #pragma once
-/// What variables hold between the runs of a request.
+/// The values of variables between the runs of a request.
 #include "exec/program.h"
 
 namespace lamina {
 
-/// The model's inputs with the values of its variables behind them, as Program::plan takes them: those kept,
-/// else the initial ones.
+/// The model's inputs followed by the values of its variables (the kept values, or else the initial ones), as
+/// Program::plan takes them.
 std::vector<Tensor> with_variables(const std::shared_ptr<const Program>& program, std::vector<Tensor> inputs,
                                    const VariableValues& kept = {});
 
@@ -15,12 +15,12 @@ class VariableMemory {
   explicit VariableMemory(std::shared_ptr<const Program> program);
 
   bool empty() const { return kept_.empty(); }
-  /// A copy of what the variable holds before the next run; an invalid tensor when that is computed of the
-  /// inputs then.
+  /// A copy of the variable's value before the next run; an invalid tensor if it is computed from the inputs
+  /// then.
   Tensor get(std::size_t index) const;
   /// Copies the value. Throws Error(bad_input) when it does not fit.
   void set(std::size_t index, const Tensor& value);
-  /// All have their initial values again.
+  /// Gives all variables their initial values again.
   void reset();
 
   /// Appends the values to the model's inputs before a run.

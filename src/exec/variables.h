@@ -14,8 +14,7 @@ namespace lamina {
 struct Variable {
   std::string name;
   TensorType type;  ///< what it may hold
-  /// What it holds before the first run; invalid when that is result `computed` of the graph of initial
-  /// values.
+  /// The value before the first run; invalid if that is result `computed` of the graph of initial values.
   Tensor initial;
   std::size_t computed = 0;
   std::optional<std::size_t> result;  ///< of the graph, its value after a run; none: nothing is assigned

@@ -43,8 +43,7 @@ struct If {
 /// start 0, end -1 is all; stride < 0: start -1, end 0 is all, backwards); empty lists are these defaults. A
 /// stride is part_size or -part_size.
 struct Loop {
-  static constexpr OpInfo info{"Loop", 2, kMany, kMany, Trait::control_flow, "Runs a body again and again",
-                               5};
+  static constexpr OpInfo info{"Loop", 2, kMany, kMany, Trait::control_flow, "Runs a body repeatedly", 5};
   std::int64_t carried = 0, last = 0;
   Ints slice_axes, slice_starts, slice_ends, slice_strides, slice_part_sizes;
   Ints concat_axes,

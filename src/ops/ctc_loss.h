@@ -7,8 +7,10 @@ namespace lamina {
 /// -log of the probability that a sequence reads as its labels. Inputs: logits [N, T, C], their lengths [N],
 /// labels [N, T], their lengths [N], index of the blank (one element, optional: C - 1). Output [N].
 struct CTCLoss {
-  static constexpr OpInfo info{
-      "CTCLoss", 4, 5, 1, Trait::none, "Loss of sequences beside their labels", 4, OpFamily::detection};
+  static constexpr OpInfo info{"CTCLoss",   4,
+                               5,           1,
+                               Trait::none, "Loss of sequences of class probabilities against their labels",
+                               4,           OpFamily::detection};
   bool preprocess_collapse_repeated = false;  ///< labels lose neighbours that are equal
   bool ctc_merge_repeated = true;             ///< equal classes in sequence, without a blank between, are one
   bool unique = false;                        ///< labels lose all repetitions

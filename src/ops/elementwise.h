@@ -160,7 +160,8 @@ struct IsFinite {
 /// IsInf(x), boolean.
 struct IsInf {
   static constexpr OpInfo info{
-      "IsInf", 1, 1, 1, Trait::unary_elementwise, "True for the infinities that are asked for", 10};
+      "IsInf", 1, 1, 1, Trait::unary_elementwise, "True for infinities of the signs that the attributes name",
+      10};
   bool detect_negative = true;
   bool detect_positive = true;
   template <class V>
@@ -179,7 +180,7 @@ struct Select {
                                3,
                                1,
                                Trait::nary_elementwise | Trait::selects,
-                               "then where the condition holds, else elsewhere",
+                               "The element of `then` where the condition is true, else that of `else`",
                                1};
   void infer(InferContext& c) const;
   void evaluate(EvalContext& c) const;

@@ -21,7 +21,7 @@ struct LinearAttention {
                                6,
                                2,
                                Trait::none,
-                               "Queries read a state that keys and values are written into",
+                               "Attention by a state that keys and values update and queries read",
                                0,
                                OpFamily::matmul};
   void infer(InferContext& c) const;

@@ -20,7 +20,8 @@ constexpr double kLeast = 0.01;
 constexpr double kUnwanted = 1e12;  // besides, where others are wanted: their layouts may not go together
 constexpr double kImpossible = std::numeric_limits<double>::infinity();
 
-/// In which layouts a value exists, a bit for each; a choice of its own, so that a reorder is paid for once.
+/// The layouts in which a value exists, a bit for each. They are a variable of their own, so that a reorder
+/// is paid for once.
 using State = std::uint64_t;
 State only(Layout layout) { return State{1} << static_cast<unsigned>(layout); }
 bool exists(State state, Layout layout) { return (state & only(layout)) != 0; }
@@ -174,7 +175,7 @@ class Assignment::Problem {
     std::vector<State> states;  ///< the variable's alternatives; empty: it does not matter, and has none
   };
 
-  /// Asked once of each value: many may read it.
+  /// The variable of a value, made at the first call for the value.
   const Value& variable_of(ValueId v) {
     const auto [it, added] = values_.try_emplace(v);
     if (added && matters(v)) {

@@ -15,7 +15,7 @@ class Assignment {
 
   /// Index of the node's chosen offer.
   std::size_t chosen(NodeId node) const { return chosen_.at(node); }
-  /// What the offer costs among the other choices, reorders that it alone would need included.
+  /// The cost of the offer beside the other choices, including reorders that only it would need.
   Cost cost(NodeId node, const Offer& offer) const;
 
  private:

@@ -52,7 +52,7 @@ std::shared_ptr<Plan> begin(Graph graph, const PlanOptions& options) {
   return plan;
 }
 
-/// All but the choice.
+/// Builds the plan from the selected kernels: tensors, steps, results and memory.
 void build(const std::shared_ptr<Plan>& plan, const Segment& parts, std::vector<Picked> picked,
            WeightStore& weights, const PlanOptions& options) {
   auto& g = plan->graph;

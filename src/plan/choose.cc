@@ -15,7 +15,7 @@ namespace lamina {
 namespace {
 
 using AllAnswers = std::map<NodeId, Answers>;
-/// Why the parts of a node are nodes of their own again.
+/// Why nodes were decomposed, by their parts.
 using WhyDecomposed = std::map<NodeId, Answers::Refusal>;
 
 /// Costs times 2^-10 to 2^10.
@@ -24,7 +24,8 @@ void stir(std::uint64_t seed, NodeId id, std::vector<Offer>& offers) {
   for (auto& offer : offers) offer.cost *= std::exp2(10.0 * random.uniform());
 }
 
-/// Without what would take memory that can never be given back, where lamina's own kernels do as well.
+/// The answers without offers whose generated code is never released, if one of lamina's own kernels is
+/// offered.
 Answers ask_sparing(const NodeView& view) {
   {
     const SparingMemory here;

@@ -9,8 +9,8 @@ struct Picked {
   Offer offer;
 };
 
-/// In the order of execution. May change the graph: nodes are decomposed where that costs less, or no kernel
-/// takes all of their epilogue. Appends to `choices` why.
+/// Selects an offer for each node, in the order of execution. May change the graph: nodes are decomposed if
+/// that costs less, or if no kernel takes all of their epilogue. Appends the reasons to `choices`.
 std::vector<Picked> choose(Graph& graph, std::vector<NodeId> nodes, std::vector<Choice>& choices,
                            const PlanOptions& options = {});
 

@@ -66,7 +66,7 @@ bool same_ways(const Way& a, const Way& b) {
   return std::equal(a.offers.begin(), a.offers.end(), b.offers.begin(), same_layouts);
 }
 
-/// In which layout the graph's value is wanted, by the first of the parts that reads it.
+/// The layout that the first part which reads the value wants.
 Layout layout_of(const Decomposition& parts, const Way& way, ValueId v) {
   for (std::size_t n = 0; n < parts.nodes.size(); ++n) {
     const auto& in = parts.graph.node(parts.nodes[n]).inputs;
@@ -76,7 +76,7 @@ Layout layout_of(const Decomposition& parts, const Way& way, ValueId v) {
   return Layout::plain;
 }
 
-/// What part `n` costs more because others make or want its operands in another layout.
+/// The cost of reorders for part `n`, whose operands other parts make in another layout.
 Cost reorders(const Machine& machine, const Decomposition& parts, const Way& way, std::size_t n) {
   Cost cost;
   const auto& in = parts.graph.node(parts.nodes[n]).inputs;
@@ -90,7 +90,7 @@ Cost reorders(const Machine& machine, const Decomposition& parts, const Way& way
   return cost;
 }
 
-/// All ways to run the parts; of those that agree in layouts only the cheapest.
+/// All ways to run the parts; of ways with the same layouts at the border only the cheapest.
 std::vector<Way> ways_of(const Machine& machine, const Decomposition& parts) {
   const auto& g = parts.graph;
   std::vector<Way> ways(1);

@@ -10,12 +10,12 @@ namespace lamina {
 /// kernels' offers that take the first stages only get the cost of the remaining ones added.
 void add_decomposed_offers(const NodeView& v, std::vector<Offer>& offers);
 
-/// Whoever picks the offer decomposes the node.
+/// True if selecting the offer means that the node is decomposed.
 bool decomposes(const Node& node, const Offer& offer);
-/// That; the nodes in the order of execution.
+/// Decomposes the node. Returns the new nodes in the order of execution.
 std::vector<NodeId> decompose_for(Graph& graph, NodeId node, const Offer& offer);
 
-/// The offers for what the node stands for, with the best kernels for each choice of layouts.
+/// Offers for the operators that the node was fused from, with the best kernels for each choice of layouts.
 std::vector<Offer> offers_of_parts(const NodeView& v);
 /// An offer that leaves the stages from the first one on that reads an input of the graph as large as the
 /// result, and so lies plain, to a node of their own that is plain as well: where the result is wanted plain,

@@ -85,7 +85,7 @@ bool Force::is_offered(const Wish& wish, const Answers& answers) {
   return std::ranges::any_of(answers.offers, [&](const Offer& o) { return fits(o.label, wish.label); });
 }
 
-/// What a layer's node is made of may have it: it is asked again then.
+/// True if the parts of the layer's node may have the kernel: they are asked after the node is decomposed.
 bool Force::may_be_in_parts(const Wish& wish, const Node& node, const Answers& answers) {
   return wish.layer && !is_offered(wish, answers) &&
          std::ranges::any_of(answers.offers, [&](const Offer& o) { return decomposes(node, o); });

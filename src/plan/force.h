@@ -13,10 +13,10 @@ namespace lamina {
 /// native_1x1_avx2_f32). The last override that fits a node counts.
 class Force {
  public:
-  /// Wishes for what the graph does not have are left out (check_wishes).
+  /// Overrides for layers or operators that the graph does not have are left out (check_wishes).
   Force(const std::vector<std::string>& wishes, const Graph& graph);
 
-  /// Marks the offers that are not wanted. A wish that is not offered leaves the choice free.
+  /// Marks the offers that an override excludes. An override without such an offer leaves the choice free.
   void apply(const NodeView& view, Answers& answers) const;
   /// Throws Error(bad_option) for a wish for a layer that none of its nodes has an offer for; it names those
   /// that they have.

@@ -1,10 +1,10 @@
 #pragma once
-/// What several threads, and several inferences at once, make of a plan.
+/// Predicts the time of a plan with several threads, and with several inferences at the same time.
 #include "plan/plan.h"
 
 namespace lamina {
 
-/// What one step takes on one thread, in microseconds.
+/// The time of one step on one thread, in microseconds.
 struct StepTimeAlone {
   double all = 0;
   double memory = 0;  ///< of it: waiting for memory, which streams share

@@ -33,7 +33,7 @@ bool may_overwrite(const Plan& plan, const PlanStep& step, std::uint32_t in, std
   return from.place == Place::arena && from.bytes == plan.tensors[out].bytes && reads == 1;
 }
 
-/// What lies where: tensors by root, and when each root is touched for the last time.
+/// Tensors by the root whose memory they share, and the last step that uses each root.
 struct Memories {
   std::vector<std::vector<std::uint32_t>> tensors;
   std::vector<std::uint32_t> last;

@@ -1,5 +1,5 @@
 #pragma once
-/// Where the tensors of a plan lie whose steps are in order.
+/// Places the tensors of a plan in memory, once its steps are in order.
 #include "plan/steps.h"
 
 namespace lamina {
@@ -7,7 +7,7 @@ namespace lamina {
 /// Lets outputs take the memory of inputs that nothing reads afterwards, where the offers allow it.
 void overwrite_inputs(Plan& plan, const std::vector<KernelStep>& kernels);
 
-/// Offsets in the arena, scratch memory behind all tensors.
+/// Sets the offsets in the arena, with scratch memory after all tensors.
 void place_tensors(Plan& plan);
 
 }  // namespace lamina

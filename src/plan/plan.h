@@ -89,8 +89,8 @@ struct Plan {
   /// Tensor of each result; kNoTensor when the result comes from `rest`.
   std::vector<std::uint32_t> results;
   std::vector<Choice> choices;
-  /// What was picked for each node that is not dynamic, in order of execution: the plan can be made again
-  /// (remake_plan).
+  /// The recipe of each node that is not dynamic, in the order of execution, by which remake_plan() rebuilds
+  /// the plan without selecting kernels.
   std::vector<std::pair<NodeId, Recipe>> recipes;
   Ledger ledger;  ///< of rewriting the graph once its shapes were known
   MemoryReport memory;

@@ -64,7 +64,7 @@ std::string line_of(const PlanStep& step, std::size_t index) {
   return out + "\n";
 }
 
-/// What waits for shapes.
+/// The line of the deferred subgraph.
 std::string rest_line(const Plan& plan) {
   std::string inputs;
   for (std::size_t i = 0; i < plan.rest_inputs.size(); ++i)

@@ -1,11 +1,11 @@
 #pragma once
-/// Where a plan's results come from.
+/// The results of a plan that is being built.
 #include "plan/tensors.h"
 
 namespace lamina {
 
-/// Each result that the plan makes itself gets memory of its own, the caller's: it is written there, or
-/// copied at the end where it is an input, a constant, a part of something else, or was handed out already.
+/// Each result that the plan makes itself is written into the caller's memory. It is copied there at the end
+/// if it is an input, a constant, a part of another tensor, or already another result.
 void add_results(Plan& plan, Tensors& tensors);
 
 }  // namespace lamina

@@ -60,7 +60,7 @@ class Finder {
     return it == subviews_.of.end() ? 0 : it->second.row;
   }
 
-  /// Every reader takes the value as it lies in `layout`, in rows apart where `wide`.
+  /// True if every reader takes the value in this layout; `wide`: as rows of a wider tensor.
   bool readers_take(ValueId v, Layout layout, bool wide) const {
     for (const auto& use : graph_.value(v).uses) {
       const auto it = offers_.find(use.node);

@@ -1,6 +1,6 @@
 #pragma once
-/// Tensors that are views into others: what a Concat joins is written in its place, what a Split cuts is read
-/// where it lies.
+/// Tensors that are views into others: inputs of a Concat are written directly into its result, and results
+/// of a Split are read from its input.
 #include <map>
 #include <set>
 
@@ -16,11 +16,11 @@ struct Subview {
 
 struct Subviews {
   std::map<ValueId, Subview> of;
-  /// In which order wholes must be placed before what lies in them.
+  /// The order in which whole tensors are placed, each before the tensors inside it.
   std::vector<ValueId> order;
-  /// For each node whose inputs lie in place already: which of them.
+  /// For each Concat with inputs that are written in place: which ones.
   std::map<NodeId, std::vector<bool>> in_place;
-  /// Splits of which nothing is left to run.
+  /// Splits all of whose results are views, so that they do not run.
   std::set<NodeId> free;
 };
 

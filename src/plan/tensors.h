@@ -17,7 +17,7 @@ class Tensors {
   Tensors(Plan& plan, WeightStore& weights, const Machine& machine);
   /// Adds the graph's inputs that a node reads.
   void add_inputs();
-  /// What the kernels write; what lies inside another tensor is put there.
+  /// Adds the tensors that the kernels write; subviews are placed inside their tensors.
   void add_outputs(const std::vector<Picked>& picked, const Subviews& subviews);
   /// A value whose shape is known when it is made.
   std::uint32_t add_dynamic(ValueId value);

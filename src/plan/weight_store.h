@@ -32,16 +32,16 @@ class KeptPackings {
 class ModelWeights final : public WeightStore {
  public:
   explicit ModelWeights(std::shared_ptr<const KeptPackings> kept = nullptr) : kept_(std::move(kept)) {}
-  /// What was denormal in the constants whose packings are in use.
+  /// Counts of denormal numbers in the constants whose packings are in use.
   Denormals denormals() const;
   std::size_t bytes() const;
   /// The packings in use whose constants are still known.
   std::vector<Packing> packings() const;
   /// Seconds during which something was being packed.
   double packing_seconds() const;
-  /// Lets go of the constants that were packed. Nothing more may be packed afterwards.
+  /// Releases the constants that were packed. Nothing more may be packed afterwards.
   void forget_sources();
-  /// Lets go of the constants whose packings no plan uses any more.
+  /// Releases the constants whose packings no plan uses any more.
   void sweep();
 
  private:

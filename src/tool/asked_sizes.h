@@ -1,5 +1,5 @@
 #pragma once
-/// What -shape says of inputs' sizes.
+/// The sizes of inputs that -shape gives.
 #include <cstdint>
 #include <map>
 #include <string>
@@ -10,7 +10,7 @@
 
 namespace lamina::tool {
 
-/// A size of -shape: a number, or what it may be.
+/// A size of -shape: a number, or the range in which it may lie.
 struct Size {
   std::int64_t least = 0, most = 0;
   bool open() const { return least != most; }
@@ -24,7 +24,7 @@ inline constexpr std::int64_t kAnySize = std::int64_t{1} << 40;
 
 /// "1,3,224,224", "?,3,-1,1..10". Throws UsageError, which begins with the option.
 Sizes sizes_of(const std::string& option, const std::string& list);
-/// The only input where the name is empty. Throws UsageError, Error(bad_input).
+/// The input of that name, or the only input if the name is empty. Throws UsageError, Error(bad_input).
 std::string input_named(const std::string& option, const std::string& name,
                         const std::vector<std::string>& inputs);
 std::string input_named(const std::string& option, const std::string& name, const std::vector<Port>& ports);

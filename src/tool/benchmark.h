@@ -53,7 +53,7 @@ struct LoadPhases {
   double read = 0, optimize = 0, plan = 0, pack = 0, first_inference = 0;
 };
 
-/// Inputs that go together; several take turns.
+/// A group of inputs for one inference; several groups run in turn.
 struct InputGroup {
   std::vector<Tensor> inputs;
   std::int64_t batch = 1;  ///< frames of one inference
@@ -72,8 +72,8 @@ struct Subject {
   LoadPhases phases;
   Precisions precisions() const { return precisions_of(Inside::of(*compiled), *request); }
 };
-/// Reads and compiles: steps 4 to 7. Throws UsageError when sizes of inputs, or what --batch wants, cannot be
-/// had.
+/// Reads and compiles the model: steps 4 to 7. Throws UsageError if sizes of inputs are missing, or if the
+/// model does not allow --batch.
 Subject load(const BenchmarkOptions& o, Options options, const Steps& steps);
 /// The first inference of each group, timed for the first.
 void warm_up(Subject& l);
@@ -97,7 +97,7 @@ struct Until {
   std::size_t runs = 1;
 };
 
-/// How to measure.
+/// The method of a measurement.
 struct LoadPattern {
   Until until;
   std::size_t requests = 1;
@@ -109,15 +109,15 @@ struct LoadPattern {
 
 using Counters = std::vector<LayerCounter>;
 
-/// What else is noted of each run that is measured; null: not wanted.
+/// Further records of each measured run; null: not wanted.
 struct Records {
   Profile* profile = nullptr;
   std::vector<Counters>* counters = nullptr;    ///< a table per request that ran
   std::vector<RequestTrace>* traces = nullptr;  ///< one per request
 };
 
-/// One inference after another, or so many requests in flight, each started again when it has ended; to wait
-/// for a stream counts as theirs.
+/// Measures one inference after another, or so many requests in flight, each started again when it has ended.
+/// Waiting for a stream counts as time of the inference.
 Latencies measure(const Subject& l, const LoadPattern& pattern, const Records& records = {});
 
 /// The warm protocol: one line of JSON for each line read.

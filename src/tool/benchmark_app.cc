@@ -121,7 +121,7 @@ class Translation {
       else
         take_own(single);
     }
-    // Of an option that is given several times the last one holds, as with gflags.
+    // If an option is given several times, the last one counts, as with gflags.
     for (std::size_t i = 0; i < pieces_.size(); ++i) {
       const auto again = [&](const Piece& p) { return p.row && p.row == pieces_[i].row; };
       if (std::none_of(pieces_.begin() + static_cast<std::ptrdiff_t>(i) + 1, pieces_.end(), again))
@@ -131,7 +131,8 @@ class Translation {
   }
 
  private:
-  /// What one option of the command line becomes; `row`: null where several of that option add up.
+  /// The words that one option of the command line becomes. `row`: null if several of the option are all
+  /// used.
   struct Piece {
     const Row* row;
     std::vector<std::string> words;
@@ -240,7 +241,7 @@ class Translation {
     throw UsageError(fmt::format("{}{}{}: wanted true or false", typed_, equals ? "=" : " ", given));
   }
 
-  /// Behind a boolean: else it is an option, or the model where -m does not say it.
+  /// True if the word after a boolean option is its value, and not the next option or the model.
   bool meant_as_value(const std::string& word) const {
     if (word.starts_with("-")) return false;
     std::error_code error;  // of names that no file can have

@@ -11,8 +11,9 @@ struct BenchmarkAppWords {
   std::map<std::string, std::string> typed;  ///< lamina's option: as it was spelt
 };
 
-/// The words after `benchmark`. What has no effect here becomes --idle with a sentence, every option
-/// --written as it was spelt. What is no option of benchmark_app stays. Throws UsageError.
+/// The words after `benchmark`. An option without effect here becomes --idle with a sentence, any other
+/// option of benchmark_app becomes lamina's option, with --written for its spelling. All other words stay.
+/// Throws UsageError.
 BenchmarkAppWords translate_benchmark_app(const std::vector<std::string>& words);
 
 /// "-niter", "-nireq", ...: for suggestions.

@@ -24,7 +24,7 @@ std::string date_of(std::int64_t seconds) {
   return text;
 }
 
-/// Why it would not be taken, or empty.
+/// Why the entry would not be used; empty if it would.
 std::string state_of(const CacheEntry& e) {
   if (e.state == CacheEntry::State::good) return "";
   if (e.state == CacheEntry::State::damaged) return "damaged";

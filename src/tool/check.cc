@@ -139,7 +139,7 @@ nlohmann::json report_drifts(const CheckOptions& o, const std::vector<check::Out
 /// The outputs of the last run, and those of --expect.
 std::vector<check::Output> outputs_of(const CheckOptions& o, const Session& s) {
   const auto& ports = s.model.outputs();
-  // What is no output is not unpacked: it may be anything.
+  // Arrays that are no outputs are not unpacked.
   const auto wanted = [&](const std::string& name, ElementType, const Dims&) {
     for (std::size_t i = 0; i < ports.size(); ++i)
       if (name == ports[i].name || name == "out" + std::to_string(i)) return true;

@@ -7,10 +7,10 @@
 
 namespace lamina::tool {
 
-/// One name a line; the file's line ends and empty lines at its end do not count. Throws Error(bad_file).
+/// Reads labels, one on each line; empty lines at the end of the file do not count. Throws Error(bad_file).
 std::vector<std::string> read_labels(const std::string& path);
 
-/// One long row of floats: a list of scores. With labels, one row of that many, however short.
+/// True for one long row of floats, a list of scores; with labels, for one row of as many floats.
 bool looks_like_classes(const Tensor& t, std::size_t labels = 0);
 
 /// The places of the largest values, the first of equals first; NaN comes last.

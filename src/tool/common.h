@@ -1,5 +1,5 @@
 #pragma once
-/// What the verbs of the command share.
+/// Functions and options that the verbs of the command share.
 #include <fmt/format.h>
 
 #include <memory>
@@ -24,8 +24,8 @@ struct Common {
 
   Options options() const;
   ReadOptions reading() const;  ///< what add_model() asks for
-  /// What --shape says, by name. `inputs`: those of the model; a shape without a name is the only one's.
-  /// Throws UsageError, and Error(bad_input) for a name that is none.
+  /// The shapes of --shape, by name. `inputs`: those of the model; a shape without a name is for the only
+  /// input. Throws UsageError, and Error(bad_input) for an unknown name.
   std::vector<std::pair<std::string, Dims>> shapes(const std::vector<std::string>& inputs) const;
   /// A human line on standard output, unless --quiet or JSON goes there. Names in it may hold anything.
   template <class... A>
@@ -52,13 +52,13 @@ void tell(std::string_view line);
 /// Writes the document where --json says; nothing when it says nothing.
 void write_json(const Common& common, const nlohmann::json& document);
 
-/// A message on standard error after a second of silence, on a terminal only: "reading model.onnx ... 43 %, 5
-/// s". A thread of its own keeps it up to date, but where one thread was asked for: at() does.
+/// Progress on standard error after a second of silence, on a terminal only: "reading model.onnx ... 43 %, 5
+/// s". A thread of its own updates it; if the user asked for one thread, at() does.
 class Progress {
  public:
   Progress(std::string text, const Common& common);
   ~Progress();
-  /// What is being done now and how much of it is done, from 0 to 1. From any thread.
+  /// Sets the current work and how much of it is done, from 0 to 1. May be called from any thread.
   void at(double fraction, std::string_view stage = {});
   /// The progress callback for the library, which may call it after the object is destroyed.
   ProgressCallback callback() const;

@@ -10,10 +10,10 @@ namespace lamina::tool {
 /// The rows in the order of -pcsort: "sort": slowest first; "simple_sort": the same, executed rows only; else
 /// that of the model.
 Counters sorted_as(Counters rows, const std::string& order);
-/// Row by row the mean over the requests.
+/// The means over the requests, row by row.
 Counters mean_counters(const std::vector<Counters>& requests);
 
-/// The table of -pc, lines without their ends. `cut`: what is longer than its column is cut.
+/// The lines of the table of -pc, without line ends. `cut`: texts that are longer than their column are cut.
 std::vector<std::string> counter_lines(const Counters& rows, bool cut = true);
 
 /// The text of a report. `type`: "average" and "sorted" (one table), "detailed" (one per request).

@@ -9,8 +9,8 @@
 
 namespace lamina::tool {
 
-/// What is to be seen. Of very many nodes, neighbours and readers the first are drawn, and how many there are
-/// more.
+/// The nodes to draw. Of very many nodes, neighbours and readers the first ones are drawn, with the number of
+/// the others.
 struct Cut {
   std::vector<NodeId> nodes;
   /// Values whose readers are of interest whoever makes them, by these nodes only.

@@ -8,12 +8,12 @@
 
 namespace lamina::tool {
 
-/// Keys and values of the CPU, in the order of the file, which options take; what is for other devices goes
-/// to `others`. Throws Error(bad_file).
+/// The CPU's keys and values, in the order of the file, as options take them. Names of other devices are
+/// added to `others`. Throws Error(bad_file).
 std::vector<std::pair<std::string, std::string>> read_device_config(const std::string& path,
                                                                     std::vector<std::string>& others);
 
-/// Writes what was asked for, each setting once; read_device_config() reads it.
+/// Writes the settings that were given, each once, in the form that read_device_config() reads.
 void write_device_config(const std::string& path, const Options& options);
 
 }  // namespace lamina::tool

@@ -1,6 +1,6 @@
 #pragma once
-/// What a drawing of a graph shows, without where it stands: made from a Graph or from plans, drawn as SVG or
-/// written as DOT.
+/// The contents of a drawing of a graph, without coordinates: made from a Graph or from plans, drawn as SVG
+/// or written as DOT.
 #include <map>
 #include <string>
 #include <vector>
@@ -10,7 +10,7 @@
 
 namespace lamina::tool {
 
-/// A colour for each family of operators, and for what is none.
+/// A colour for each family of operators, and for nodes that are no operators.
 using Hue = OpFamily;
 inline constexpr Hue kPort{0};                                    ///< input or output of the model
 inline constexpr Hue kLayout{std::uint8_t(OpFamily::other) + 1};  ///< reorders and copies of the plan

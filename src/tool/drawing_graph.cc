@@ -85,7 +85,7 @@ bool is_number(ElementType type) {
   return type != ElementType::undefined && (is_float(type) || bits_of(type) >= 8);
 }
 
-/// Not worth a line in the box; the tooltip has them.
+/// True for attributes that only the tooltip shows.
 bool is_dull(const NamedAttribute& a) {
   if (const auto* yes = std::get_if<bool>(&a.value); yes && !*yes) return true;
   return a.name == "special_zero" || a.name == "rounding_type" || a.name == "index_element_type";

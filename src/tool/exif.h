@@ -1,5 +1,5 @@
 #pragma once
-/// What cameras write beside the pixels.
+/// EXIF data, which cameras write beside the pixels.
 #include <cstddef>
 #include <span>
 
@@ -11,7 +11,7 @@ namespace lamina::tool {
 /// absent or damaged.
 int exif_orientation(std::span<const std::byte> tiff);
 
-/// Upright, and says so; as it is for orientation 1.
+/// Turns the image upright and notes that; an image of orientation 1 stays as it is.
 Image turned_upright(Image image, int orientation);
 
 }  // namespace lamina::tool

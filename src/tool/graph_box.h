@@ -15,10 +15,10 @@ class Box {
   /// `read`: which outputs have readers. `inner`: the node's bodies, drawn.
   Box(const DrawingNode& node, const std::vector<bool>& read, std::vector<Scene> inner);
 
-  /// With the strip below for the types of the outputs.
+  /// Width and height include the strip below the box with the types of the outputs.
   double width() const { return 2 * std::max(box_width_ / 2, strip_half_); }
   double height() const { return box_height_ + strip_height_; }
-  /// Where the line of an output leaves, from the middle.
+  /// Where the line of an output begins, from the middle of the box.
   double port_offset(std::size_t port) const { return offsets_.at(port); }
   /// `x`, `y`: upper left corner of the whole; `id`: unique in the file.
   std::string svg(double x, double y, const std::string& id) const;

@@ -1,5 +1,5 @@
 #pragma once
-/// What the parts of the layout hand to each other: a graph in ranks, where each rank is a row of cells.
+/// The data of the steps of the layout: a graph in ranks, where each rank is a row of cells.
 #include <cstdint>
 #include <vector>
 

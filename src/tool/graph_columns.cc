@@ -208,7 +208,7 @@ class Columns {
     next_x_ = right_ + 2 * kMargin + 16 + kLane * static_cast<double>(gutters_[index]);
   }
 
-  /// From the foot of its column to the head of another.
+  /// Leads a line from the foot of its column to the head of another.
   static void lead_over(std::vector<Point>& path, Point to, const LongLine& line) {
     const auto from = path.back();
     const double below = from.y + kMargin + kLane * static_cast<double>(line.gutter);

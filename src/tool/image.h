@@ -15,12 +15,12 @@ struct Image {
   std::vector<std::string> notes;
 };
 
-/// Turned upright as EXIF says. Throws Error(bad_file).
+/// Reads an image and turns it upright as its EXIF data says. Throws Error(bad_file).
 Image read_image(const std::string& path);
-/// By the ending of its name.
+/// True if the file's ending is that of an image.
 bool looks_like_image(const std::string& path);
 
-/// Bilinear, half-pixel centres.
+/// Resizes bilinearly, with half-pixel centres.
 Image resized(const Image& image, int width, int height);
 
 /// The formats. `path` starts the texts of errors.
@@ -28,7 +28,7 @@ Image read_png(const std::string& path, std::span<const std::byte> bytes);
 Image read_jpeg(const std::string& path, std::span<const std::byte> bytes);
 Image read_pnm(const std::string& path, std::string_view text);
 
-/// What all formats refuse: Error(bad_file) for a size that is none.
+/// Throws Error(bad_file) for a size that no format allows.
 void check_image_size(const std::string& path, std::uint64_t width, std::uint64_t height);
 
 }  // namespace lamina::tool

@@ -51,8 +51,8 @@ class NamedSizes {
       if (const auto& name = name_of_dimension(port, i); !name.empty() && dims[i] >= 0)
         known_.emplace(name, dims[i]);
   }
-  /// For a dimension that nothing else says; -1: it must be said. What is named as a dimension of batches is
-  /// one: 1, or what --batch says.
+  /// The size of a dimension that neither model nor file gives; -1: the user must give it. A dimension that
+  /// is named like a batch is 1, or the value of --batch.
   std::int64_t of(const Port& port, std::size_t i) const {
     const auto& name = name_of_dimension(port, i);
     if (const auto it = known_.find(name); it != known_.end()) return it->second;
@@ -126,7 +126,7 @@ void set_batch(AskedShapes& shapes, const std::vector<Port>& ports, const InputO
                                  o.batch, ports[0].name, to_string(ports[0])));
 }
 
-/// Each size is the one that is asked for, where one is.
+/// True if each size is the one that is asked for, or none is asked for.
 bool fits(const Dims& dims, const Dims& asked) {
   return std::equal(dims.begin(), dims.end(), asked.begin(), asked.end(),
                     [](auto d, auto wanted) { return wanted < 0 || d == wanted; });
@@ -136,7 +136,7 @@ bool has_open_sizes(const Port& port) {
   return !port.ranked || std::any_of(port.shape.begin(), port.shape.end(), [](auto d) { return d < 0; });
 }
 
-/// What a compiled model was compiled for, where the command line says nothing of sizes and there is one
+/// The shapes that a compiled model was compiled for, if the command line gives no sizes and there is one
 /// choice.
 AskedShapes as_compiled(const std::vector<Port>& ports, const InputOptions& o, const AskedShapes& asked,
                         const std::vector<Tensor>& given) {

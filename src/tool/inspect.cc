@@ -25,7 +25,7 @@ nlohmann::json ports_json(const std::vector<Port>& ports) {
   return out;
 }
 
-/// With the dimensions that --shape makes known.
+/// The model's ports, with the dimensions that --shape makes known.
 struct Ports {
   std::vector<Port> inputs, outputs;
   explicit Ports(const Model& model) : inputs(model.inputs()), outputs(model.outputs()) {}

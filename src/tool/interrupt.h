@@ -8,8 +8,8 @@ namespace lamina::tool {
 /// Signals that are ignored stay so (nohup).
 void end_by_signals();
 
-/// While one exists, the first signal is only noted, so that a measurement can tell what it has. Where that
-/// has not ended the process within a second, it ends as without. One at a time.
+/// While one exists, the first signal is only noted, so that a measurement can report its results. If the
+/// process has not ended within a second, it ends as without this object. At most one may exist.
 class Interruptible {
  public:
   Interruptible();

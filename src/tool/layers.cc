@@ -126,7 +126,8 @@ bool computes_in_8_bits(const Graph& g, const Node& n) {
          bits_of(g.type(n.inputs[0]).element) == 8;
 }
 
-/// What the node computes in, by what it reads; undefined: neither floats nor integers of 8 bits.
+/// The type that the node computes in, by its inputs; undefined if these are neither floats nor 8-bit
+/// integers.
 ElementType computes_in(const Graph& g, const Node& n) {
   for (const auto& body : n.bodies)
     for (const auto id : n.op.has(Trait::control_flow) ? body.order() : std::vector<NodeId>())
@@ -137,7 +138,7 @@ ElementType computes_in(const Graph& g, const Node& n) {
   if (n.op.is<Convert>() || read == n.inputs.end()) return ElementType::undefined;
   if (computes_in_8_bits(g, n)) return g.type(n.inputs[0]).element;
   const auto type = g.type(*read).element;
-  // What converts integers first, as preprocessing does.
+  // A group that converts integers first, as preprocessing does, computes in the type of its result.
   const auto computed = n.op.is<Elementwise>() && !is_float(type) ? g.type(n.outputs[0]).element : type;
   return is_float(computed) ? computed : ElementType::undefined;
 }

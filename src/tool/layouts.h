@@ -1,5 +1,5 @@
 #pragma once
-/// What -layout says of a model's inputs.
+/// The layouts of a model's inputs that -layout gives.
 #include <map>
 #include <string>
 #include <vector>
@@ -8,15 +8,15 @@
 
 namespace lamina::tool {
 
-/// By input, which dimension is what: "NCHW", "N...", "N,C,?,?". A layout without a name is that of all
-/// inputs which have so many dimensions; one with a name goes before.
+/// The meaning of each dimension, by input: "NCHW", "N...", "N,C,?,?". A layout without a name is for all
+/// inputs with as many dimensions; one with a name takes precedence.
 class Layouts {
  public:
-  /// Throws UsageError for what is no letter or there twice, for a name that is no input's, and for more or
-  /// fewer dimensions than inputs have.
+  /// Throws UsageError for a character that is no letter, a letter that occurs twice, an unknown input, and
+  /// for more or fewer dimensions than inputs have.
   Layouts(const std::vector<std::string>& texts, const std::vector<Port>& ports);
 
-  /// A letter per dimension, '?' where it has none; empty: nothing is said.
+  /// A letter per dimension, '?' for one without a letter; empty: no layout was given.
   std::string of(const std::string& input) const;
   /// The dimension of that letter; npos: none that is known.
   std::size_t find(const std::string& input, char letter) const { return of(input).find(letter); }

@@ -10,8 +10,8 @@ namespace lamina::tool {
 
 nlohmann::json to_json(const Machine& machine);
 
-/// A machine that is not here. Throws Error that names the file, the field, and what was wanted there. Rates
-/// that the file does not say are those of its processor family, or 1.
+/// Reads the description of another machine. Throws Error that names the file, the field, and what was wanted
+/// there. Rates that the file does not say are those of its processor family, or 1.
 Machine read_machine_file(const std::string& path);
 
 }  // namespace lamina::tool

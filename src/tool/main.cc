@@ -32,7 +32,7 @@ int report(const CLI::App& app, const CLI::ParseError& e, const CommandWords& co
   return 2;
 }
 
-/// Given back when memory is gone, so that there is some for the line that says so.
+/// Memory that is freed when no more can be allocated, so that the error can be reported.
 std::unique_ptr<char[]> reserve;
 
 /// Reports the error that is being handled without allocating memory.

@@ -252,7 +252,7 @@ ModelOptimizerWords translate_model_optimizer(const std::vector<std::string>& wo
   return ModelOptimizerTranslation(words, known).made();
 }
 
-/// What lamina's own form has, too, says nothing.
+/// Options that lamina's own form has, too, do not count.
 bool speaks_model_optimizer(const OptionSet& options) {
   if (options.given("--idle")) return true;
   return std::any_of(optimizer_rows().begin(), optimizer_rows().end(), [&](const OptionRow& row) {

@@ -20,7 +20,7 @@ struct ModelOptimizerWords {
 ModelOptimizerWords translate_model_optimizer(const std::vector<std::string>& words,
                                               const std::vector<std::string>& known);
 
-/// Whether one of its options was given that the verb has for it.
+/// True if an option was given that only the Model Optimizer has.
 bool speaks_model_optimizer(const OptionSet& options);
 
 /// "--input_model", "-ms", ...: for suggestions.

@@ -4,7 +4,7 @@
 
 namespace lamina::tool {
 
-/// Rewrites the model once more, with the sizes of the session's inputs, and writes what was seen as one page
+/// Rewrites the model once more, with the sizes of the session's inputs, and writes the rewrites as one page
 /// (tool/rewrite_report.h). Throws Error(bad_file).
 void report_rewriting(const std::string& path, const Common& common, const Session& session);
 

@@ -66,13 +66,13 @@ class Optimizing {
     tell(c_.as_model_optimizer() ? "[ WARNING ]  " + text : "lamina: warning: " + text);
   }
 
-  /// Unless the user has said how floats are to be stored.
+  /// True if floats that were f16 in the model stay f16, since the user did not ask for a type.
   bool keeps_halves(const Conversion& conversion) const {
     return conversion.has_halves && c_.compress_to_fp16.empty() && c_.data_type.empty() &&
            c_.version_of_ir() > 10;
   }
 
-  /// Before the work is done. What is written directly (a pipe) is left alone.
+  /// Checks before the work that the outputs can be written. A pipe or device is not touched.
   void require_room() const {
     if (!files_.folder.empty() && !fs::is_directory(files_.folder)) {
       std::error_code error;

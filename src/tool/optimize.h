@@ -1,5 +1,5 @@
 #pragma once
-/// What `lamina optimize` is asked for on the command line, and what it prints.
+/// The command line and the output of `lamina optimize`.
 #include "formats/ir/writer.h"
 #include "offline/convert.h"
 #include "tool/common.h"
@@ -22,7 +22,7 @@ struct OptimizeCommand {
   bool disable_weights_compression = false;
   bool progress = false, stream_output = false, version = false;
   bool input_model_is_text = false, generate_ir_v10 = false;
-  /// Some option is of the Model Optimizer: errors are its own, with numbers of its FAQ.
+  /// True if an option of the Model Optimizer was given: errors then have its form, with numbers of its FAQ.
   std::function<bool()> as_model_optimizer;
 
   const std::string& model() const { return input_model.empty() ? common.model : input_model; }
@@ -33,7 +33,7 @@ struct OptimizeCommand {
   std::map<std::string, std::string> given() const;
 };
 
-/// Where the IR goes.
+/// The files of the IR to write.
 struct IrFiles {
   std::string folder, name;  ///< of the network
   std::string xml, bin;
@@ -45,7 +45,7 @@ IrFiles ir_files(const OptimizeCommand& command);
 /// "onnx", "caffe", "tf" or "ir". Throws UsageError, FaqError(15).
 std::string framework_of(const OptimizeCommand& command);
 
-/// What is asked of the conversion. Throws UsageError, FaqError.
+/// The request of the conversion. Throws UsageError, FaqError.
 ConversionRequest request_of(const OptimizeCommand& command);
 
 /// Reads the command's model. Throws UsageError where its files would be overwritten. Both outlive it.

@@ -1,4 +1,4 @@
-/// From the options of `lamina optimize` to what is asked of a conversion.
+/// Turns the options of `lamina optimize` into the request of a conversion.
 #include <algorithm>
 #include <filesystem>
 
@@ -16,7 +16,7 @@ namespace fs = std::filesystem;
 
 std::string suffix_of(const std::string& path) { return lower_case(fs::path(path).extension().string()); }
 
-/// By the endings of files.
+/// The framework that the file's ending tells.
 std::string deduced_framework(const std::string& path) {
   const auto suffix = suffix_of(path);
   if (suffix == ".caffemodel" || suffix == ".prototxt") return "caffe";
@@ -117,7 +117,7 @@ bool OptimizeCommand::fp16() const {
 
 namespace {
 
-/// Where both are written to the same file, one of them would be lost.
+/// True if both paths are the same file: of two outputs written there one would be lost.
 bool same_file(const std::string& a, const std::string& b) {
   std::error_code ignored;
   return fs::weakly_canonical(a, ignored) == fs::weakly_canonical(b, ignored) ||

@@ -52,7 +52,7 @@ OptionHandle OptionSet::choice(const std::string& names, std::string& value,
 
 namespace {
 
-/// No range takes it, and no comparison with one fails.
+/// Refuses NaN, which comparisons with a range would let pass.
 std::string no_nan(const std::string& word) {
   const bool is_nan = std::isnan(std::strtod(word.c_str(), nullptr));
   return is_nan ? word + " is not a number" : "";

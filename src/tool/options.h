@@ -11,13 +11,13 @@ class Option;
 
 namespace lamina::tool {
 
-/// An option that was added, for what else there is to say of it.
+/// An option that was added, for further settings.
 class OptionHandle {
  public:
   explicit OptionHandle(CLI::Option* option) : option_(option) {}
 
   OptionHandle required();
-  /// A command line that has both is wrong.
+  /// A command line with both options is wrong.
   OptionHandle excludes(OptionHandle other) const;
   OptionHandle hidden();  ///< --help does not list it
   bool given() const;     ///< once the command line has been read
@@ -46,15 +46,15 @@ class OptionSet {
   template <class T>
   OptionHandle list(const std::string& names, std::vector<T>& values, const std::string& type,
                     const std::string& doc, char delimiter = '\0');
-  /// Exactly that many values at once.
+  /// Takes exactly that many values at once.
   OptionHandle words(const std::string& names, std::vector<std::string>& values, int count,
                      const std::string& type, const std::string& doc);
 
-  /// Whether the command line has it, once that has been read: "--output".
+  /// True if the command line, once it has been read, has the option: "--output".
   bool given(const std::string& name) const;
   /// Options of the command line that --help lists, in its order, with their values ("" for flags).
   std::vector<std::pair<std::string, std::string>> written() const;
-  /// Lines behind the options in --help.
+  /// Adds lines after the options in --help.
   void remark(const std::string& text);
 
  private:

@@ -1,5 +1,5 @@
 #pragma once
-/// What a measurement gave, and the ways to tell it.
+/// The results of a measurement, and the functions that print and write them.
 #include <functional>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
@@ -32,21 +32,21 @@ void print_figures(const Outcome& r, const nlohmann::json& document);
 
 /// The closing block of benchmark_app.
 void say_closing_block(const Outcome& r, const Steps& steps);
-/// The tables of -pc there.
+/// The tables of -pc in benchmark_app's form.
 void say_counters(const Outcome& r);
 
-/// Files of which one that cannot be written keeps none of the others back.
+/// Writes several files; if one cannot be written, the others still are.
 class Writings {
  public:
   void attempt(const std::function<void()>& write);
-  /// Throws Error(bad_file), which says of each what was wrong.
+  /// Throws Error(bad_file), which names each file that was not written, with the reason.
   void check() const;
 
  private:
   std::vector<std::string> failed_;
 };
 
-/// Throws Error(bad_file) where -report_folder is none and cannot be made.
+/// Throws Error(bad_file) if -report_folder is no folder and cannot be made.
 void make_report_folder(const BenchmarkOptions& o);
 /// The files of -report_type and -pcsort.
 void write_reports(const Outcome& r, const Steps& steps, Writings& writings);

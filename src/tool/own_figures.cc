@@ -72,7 +72,7 @@ nlohmann::json latency_of(const std::vector<double>& sorted) {
           {"max", sorted.back()}};
 }
 
-/// Where several shapes took turns, or -pcseq asks.
+/// Prints latencies by shape, if there are several shapes or -pcseq was given.
 void print_groups(const Outcome& r) {
   for (std::size_t g = 0; g < r.l.groups.size() && (r.o.pcseq || r.l.groups.size() > 1); ++g) {
     const auto& ms = r.latencies.groups[g];

@@ -1,5 +1,5 @@
 #pragma once
-/// What the process's memory holds, as the operating system tells.
+/// The process's memory by kind, as the operating system reports it.
 #include <string>
 
 namespace lamina::tool {

@@ -1,5 +1,5 @@
 #pragma once
-/// What convolutions and matrix products of a plan are estimated to take in f32, in bf16 and in 8 bits.
+/// Estimated times of a plan's convolutions and matrix products in f32, in bf16 and in 8 bits.
 #include <memory>
 #include <string>
 #include <vector>
@@ -16,7 +16,7 @@ struct ProductCost {
   double f32 = 0, bf16 = 0, i8 = 0;     ///< i8: from u8 and i8 to u8, scales included
 
   bool in_8_bits() const { return bits_of(runs) == 8; }
-  /// As it runs.
+  /// The estimate in the type in which the product runs.
   double now() const { return in_8_bits() ? i8 : runs == ElementType::bf16 ? bf16 : f32; }
 };
 

@@ -6,7 +6,7 @@
 
 namespace lamina::tool {
 
-/// By key: value, asked, reason, read_only.
+/// An object by key, with the members value, asked, reason and read_only.
 nlohmann::json to_json(const std::vector<Property>& properties);
 
 }  // namespace lamina::tool

@@ -57,7 +57,7 @@ class Quantizing {
  private:
   bool to_onnx() const { return o_.output.ends_with(".onnx"); }
 
-  /// Before the work is done. What is written directly (a pipe) is left alone.
+  /// Checks before the work that the output can be written. A pipe or device is not touched.
   void require_output() const {
     if (!to_onnx() && !o_.output.ends_with(".xml"))
       throw UsageError(fmt::format("-o {}: wanted FILE.onnx or FILE.xml", o_.output));
@@ -112,7 +112,7 @@ class Quantizing {
     return result;
   }
 
-  /// As `lamina optimize` makes it, then quantised.
+  /// Makes the IR as `lamina optimize` does, then quantises it.
   QuantisedModel ir(const Model& model, const QuantiseRequest& request) const {
     ConversionRequest wanted;
     std::vector<std::string> names;

@@ -55,7 +55,7 @@ class Files {
     shapes_ = common.shapes(names);
   }
 
-  /// One sample after the other; the notes of the first file are those of all.
+  /// Lists the samples in their order. Notes are those of the first file, since they hold for all.
   std::vector<std::string> list() {
     std::vector<std::string> notes;
     const auto paths = files_in(o_.folder, notes);

@@ -1,5 +1,5 @@
 #pragma once
-/// What `lamina quantize` says of what it has done: lines, JSON, a page.
+/// The report of `lamina quantize`: lines, JSON, a page.
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
@@ -19,7 +19,7 @@ struct QuantizeReport {
 
 std::vector<std::string> lines_of(const QuantizeReport& report);
 nlohmann::json json_of(const QuantizeReport& report);
-/// Complete in itself: no scripts, nothing from outside.
+/// The page, without scripts or external files.
 std::string html_of(const QuantizeReport& report);
 
 }  // namespace lamina::tool

@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::string_view kListEllipsis = "\xE2\x80\xA6";
 
-/// What stands in quotes or brackets is of one node.
+/// The text without what is in quotes or brackets, which differs from node to node.
 std::string without_names(const std::string& text) {
   std::string out;
   for (std::size_t i = 0; i < text.size();) {

@@ -1,5 +1,5 @@
 #pragma once
-/// Lists in a page that must not grow without end.
+/// Lists of bounded size in a page.
 #include <map>
 #include <string>
 #include <vector>
@@ -11,7 +11,7 @@ namespace lamina::tool {
 /// Bytes that the lists of a page may still take together.
 struct ListBudget {
   std::size_t left = 0;
-  /// Whether there is room for the text, which is taken then.
+  /// True if there is room for the text, which is then taken.
   bool take(const std::string& text) {
     if (text.size() > left) return false;
     left -= text.size();
@@ -22,7 +22,7 @@ struct ListBudget {
 /// "a, b, c and 12 more", as HTML.
 std::string names_html(const std::vector<std::string>& names, std::size_t most);
 
-/// Refusals of one rule that say the same of different nodes.
+/// Refusals of one rule with the same reason for different nodes.
 struct RefusalGroup {
   std::string reason;  ///< with ... in place of names and shapes where they differ
   std::vector<const LedgerEntry*> entries;

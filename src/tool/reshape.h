@@ -1,12 +1,12 @@
 #pragma once
-/// -shape and -b for models whose own shapes are others.
+/// -shape and -b for models with other shapes of their own.
 #include "tool/benchmark.h"
 
 namespace lamina::tool {
 
-/// The model with inputs as --shape and --batch want them, where its own are fixed otherwise; what is done is
-/// added to `said`. The model itself where it takes what is wanted. Throws UsageError, Error(bad_input) where
-/// the layers behind the inputs do not take it.
+/// The model with the input shapes of --shape and --batch, if its own are fixed to others; adds notes to
+/// `said`. The model itself if it allows these shapes. Throws UsageError, and Error(bad_input) if the layers
+/// after the inputs do not allow them.
 Model reshaped(const Model& model, const BenchmarkOptions& o, std::vector<std::string>* said = nullptr);
 
 }  // namespace lamina::tool

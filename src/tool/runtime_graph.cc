@@ -130,7 +130,7 @@ class Collector {
   const std::vector<Edge>& edges() const { return edges_; }
 
  private:
-  /// Nothing made what the plan reads, nor waits for what it makes.
+  /// Begins a plan that follows no other: its inputs become layers, and its results are those of the graph.
   void begin(const Graph& g, std::vector<From>& inputs, std::vector<std::size_t>& results) {
     inputs.clear();
     for (const auto v : g.inputs()) inputs.push_back(add_input(g, v));

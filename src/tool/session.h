@@ -1,5 +1,5 @@
 #pragma once
-/// A model read, compiled and ready, as most verbs need it.
+/// A model that was read and compiled, with a request, as most verbs need it.
 #include <functional>
 
 #include "api/inside.h"
@@ -29,7 +29,7 @@ struct Session {
   std::vector<Tensor> inputs;      ///< of the compiled graph: the model's, then what its variables hold
   CompiledModel compiled;
   Request request;  ///< with the inputs set
-  /// What the verb does beside it (the interpreter, judging) is bounded as the model's own work.
+  /// Applies the model's limits to the verb's other work (the interpreter, comparisons).
   std::unique_ptr<const Within> within;
   std::vector<Tensor> model_inputs() const;
   /// Runs the original model so many times by the interpreter; the request's variables and the inputs are

@@ -1,5 +1,5 @@
 #pragma once
-/// What `lamina benchmark` says while it works: in benchmark_app's lines, or in lamina's own.
+/// The messages of `lamina benchmark` while it works: benchmark_app's lines, or lamina's own.
 #include <string>
 
 #include "tool/common.h"
@@ -19,7 +19,8 @@ class Steps {
   void info(const std::string& line) const;
   /// "[ WARNING ] ..."; a note on standard error in lamina's own form.
   void warn(const std::string& line) const;
-  /// What was made up or changed for inputs: information there, a note in lamina's own form.
+  /// A note about inputs that were made up or changed: [ INFO ] in benchmark_app's form, a note in lamina's
+  /// own.
   void note(const std::string& line) const;
   /// Errors and warnings of the library, the same way.
   LogCallback log(LogCallback own) const;

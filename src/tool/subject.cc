@@ -109,7 +109,7 @@ Options look(const BenchmarkOptions& o, Options options, const Steps& steps, Sub
     const auto cdir = o.typed("CACHE_DIR", "CACHE_DIR");
     steps.warn(fmt::format("{}CACHE_DIR has no effect: {}", cdir == "CACHE_DIR" ? "" : cdir + ": ", why));
   }
-  // What is not measured needs no data: sizes may stay open.
+  // Without a measurement no data is needed, and sizes may stay open.
   if (o.only_compiles())
     l.groups.push_back({{}, std::max(o.inputs.batch, 1), ""});
   else
@@ -158,7 +158,7 @@ void warm_up(Subject& l) {
   l.request->run();
   l.first_ms = milliseconds(begin, Clock::now());
   const auto after = plan_phases(*l.compiled);
-  // What was planned in the first run is not the run's.
+  // Planning for the shapes of the first run does not count as the run.
   const auto optimize = after.optimize - before.optimize;
   l.phases.optimize += optimize;
   l.phases.plan = after.plan;

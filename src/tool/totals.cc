@@ -50,7 +50,7 @@ void add_graph(const Graph& g, Totals& t) {
   }
 }
 
-/// With 1 in front of inputs whose batch is open; nothing where none is, or where it is not alone.
+/// The graph for a batch of 1; nothing if no batch is open, or if other sizes are open, too.
 std::optional<Graph> of_one(const Graph& graph) {
   bool open = false;
   Graph out = graph;

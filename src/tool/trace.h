@@ -16,7 +16,7 @@ class RequestTrace {
   explicit RequestTrace(std::size_t most_steps) : most_steps_(most_steps) {}
 
   using Time = std::chrono::steady_clock::time_point;
-  /// After a run of the request, which was asked for at `began` and was there at `ended`.
+  /// Adds the last run of the request, from its call at `began` to its end at `ended`.
   void add(const Request& request, Time began, Time ended);
 
  private:

@@ -36,7 +36,7 @@ struct TunedLayer {
   std::vector<std::string> rivals;  ///< labels, the nearest first
 };
 
-/// What a wish can call a node: itself, and the layers of the file that it stands for.
+/// The names by which --force can select a node: its own, and those of its layers of the file.
 std::set<std::string> names_of(const Graph& g, NodeId id) {
   std::set<std::string> out{g.label(id)};
   for (const auto s : g.node(id).sources) out.insert(g.sources.at(s.index).name);
@@ -251,7 +251,7 @@ std::filesystem::path file_of(const std::string& key) {
   return folder / "lamina" / "tuned" / fmt::format("{:016x}.json", std::hash<std::string>()(key));
 }
 
-/// Nothing when there is none for that key; throws Error(bad_file) for a file that says something else.
+/// The remembered measurements for the key, if any. Throws Error(bad_file) for a file of another kind.
 std::optional<Measured> remembered(const std::filesystem::path& path, const std::string& key) {
   std::error_code error;
   if (!std::filesystem::exists(path, error)) return std::nullopt;  // or cannot be found out

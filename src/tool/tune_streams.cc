@@ -27,7 +27,7 @@ std::vector<int> worth_trying(std::vector<StreamForecast> forecast) {
   return out;
 }
 
-/// As many requests as streams, each started again when it is done.
+/// Measures with as many requests as streams, each of which is started again when it is done.
 double inferences_per_second(const Model& model, Options options, int streams,
                              const std::vector<Tensor>& inputs) {
   options.streams = streams;

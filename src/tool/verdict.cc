@@ -55,7 +55,7 @@ class Judge {
     if (all_.timed()) return all_.share(all_.profile.of(s));
     return estimate_ > 0 ? s.cost / estimate_ : 0;
   }
-  /// With the options that were asked for, but for one that `more` has, too.
+  /// The command line of a verb with the options that were given, without those that `more` has, too.
   std::string line(const std::string& verb, const std::string& more) const {
     const auto reads = [](const std::string& option) {
       return option == "--weights" || option == "--extensions" || option == "--settable";

@@ -9,8 +9,8 @@ namespace lamina::tool {
 /// The rule of that name, for --why. Throws UsageError for an unknown name.
 const Rule& rule_named(const std::string& name, const std::shared_ptr<const Rules>& more);
 
-/// What the rule did or refused at the layer, and at what reads the layer's result: a rule that would join
-/// two nodes speaks at the later one.
+/// The firings and refusals of the rule at the layer, and at the readers of its result: a rule that joins two
+/// nodes records its entry at the later one.
 std::vector<LedgerEntry> entries_of(const Rule& rule, const Compiled& compiled,
                                     const std::vector<std::shared_ptr<const Plan>>& plans,
                                     const LayerOutcome& outcome);

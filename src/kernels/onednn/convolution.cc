@@ -97,7 +97,8 @@ void offer_convolution(const NodeView& v, Answers& answers) {
   for (const auto layout : {Layout::channels_last, Layout::plain}) {
     if (layout == Layout::plain && is_byte(type)) break;  // only its reference takes that
     if (layout == Layout::plain && fast(answers)) {
-      answers.refuse("onednn", "convolution plain: not asked, {} is there", answers.offers.back().label);
+      answers.refuse("onednn", "convolution in plain layout: not tried, since {} is available",
+                     answers.offers.back().label);
       break;
     }
     auto post = post_ops(v, v.out_dims(), layout, 1, weights_mask);
