@@ -6,14 +6,15 @@
 
 namespace lamina {
 
-/// Some columns of one group's state, all its tokens: columns know nothing of each other, and so many stay in
-/// L1.
+/// Some columns of one group's state, some of its tokens: columns know nothing of each other, and so many
+/// stay in L1; tokens follow each other by way of the state.
 struct LinearAttentionJob {
   const float *q, *k, *v;
   const float* decay;  ///< may be null
   const float* beta;   ///< may be null
   float *state, *y;    ///< the state is the first one, and becomes the last one
   std::int64_t tokens, key, width, heads;
+  std::int64_t begin, end;  ///< the tokens that are done, of all
   std::int64_t decay_step;  ///< from one token's decay to the next: 1, one for all rows, or `key`
   bool decay_by_row;
 };

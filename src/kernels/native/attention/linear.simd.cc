@@ -101,12 +101,12 @@ struct Columns {
 void run(const LinearAttentionJob& j, std::int64_t first, std::int64_t count) {
   if (count == kVectors * kLanes) {
     const Columns<kVectors> all{kLanes};
-    for (std::int64_t t = 0; t < j.tokens; ++t) all.token(j, t, first);
+    for (auto t = j.begin; t < j.end; ++t) all.token(j, t, first);
     return;
   }
   for (std::int64_t at = 0; at < count; at += kLanes) {
     const Columns<1> some{count - at < kLanes ? count - at : kLanes};
-    for (std::int64_t t = 0; t < j.tokens; ++t) some.token(j, t, first + at);
+    for (auto t = j.begin; t < j.end; ++t) some.token(j, t, first + at);
   }
 }
 

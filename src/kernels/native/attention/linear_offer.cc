@@ -58,7 +58,15 @@ void run_block(const Recurrence& c, const RunArgs& args, std::int64_t task) {
   for (std::int64_t r = 0; r < j.key; ++r)
     std::memcpy(j.state + r * j.width + first, before + r * j.width + first,
                 static_cast<std::size_t>(count) * sizeof(float));
-  c.table->run(j, first, count);
+  constexpr std::int64_t kPiece = std::int64_t{1} << 20;  // of operations, between stop points
+  const auto operations = (j.heads + 2) * j.key * count,
+             some = std::max<std::int64_t>(1, kPiece / operations);
+  StopPoints points(kPiece);
+  for (j.begin = 0; j.begin < j.tokens; j.begin = j.end) {
+    j.end = std::min(j.tokens, j.begin + some);
+    c.table->run(j, first, count);
+    points((j.end - j.begin) * operations);
+  }
 }
 
 }  // namespace
