@@ -44,6 +44,9 @@ TEST(LinearAttention, sizes_and_rules) {
       }
 }
 
+/// More tokens than one piece of work has. Without a decay and a beta the numbers stay small.
+TEST(LinearAttention, many_tokens) { check_kernels(recurrence({1, 2, 1, 700, 64, 65}, "", ""), 1); }
+
 TEST(LinearAttention, is_native) {
   const auto graph = parse(recurrence({1, 16, 16, 1, 128, 128}, "1", "groups"));
   const auto offers = ask_kernels(NodeView(graph, graph.order()[0])).offers;
