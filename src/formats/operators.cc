@@ -1,6 +1,22 @@
 #include "formats/operators.h"
 
 namespace lamina {
+namespace {
+
+/// Bodies that the reader has made have nodes of its own, too, which come from no layer of the file. Layers
+/// in bodies are operators of the file by themselves.
+void note_bodies(const Node& node, std::set<std::string, std::less<>>& made) {
+  for (const auto& body : node.bodies)
+    for (std::uint32_t n = 0; n < body.node_slots(); ++n) {
+      const auto& inner = body.node({n});
+      if (inner.erased() || !inner.sources.empty()) continue;
+      if (!made.contains(inner.op.name())) made.insert(inner.op.name());
+      note_bodies(inner, made);
+    }
+}
+
+}  // namespace
+
 std::string name_of(const FileOperator& op) {
   return op.domain.empty() ? op.type : op.domain + ":" + op.type;
 }
@@ -39,8 +55,10 @@ void OperatorNotes::after(std::string_view domain, std::string_view type, std::s
   auto& op = all_[it->second];
   const auto known = op.made.size();
   for (auto n = static_cast<std::uint32_t>(first); n < graph.node_slots(); ++n)
-    if (const auto& made = graph.node({n}); !made.erased() && !op.made.contains(made.op.name()))
-      op.made.insert(made.op.name());
+    if (const auto& made = graph.node({n}); !made.erased()) {
+      if (!op.made.contains(made.op.name())) op.made.insert(made.op.name());
+      note_bodies(made, op.made);
+    }
   if (!added && op.made.size() == known) return;
   auto here = op;
   here.node = node;

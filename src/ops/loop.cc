@@ -239,10 +239,11 @@ Tensor joined(const std::vector<Tensor>& parts, std::int64_t axis_value, bool ba
                      static_cast<std::int64_t>(element_bytes(out.element_type())),
              outer = volume(dims, 0, axis);
   std::int64_t begin = 0;
+  StopPoints points(1 << 19);
   for (std::size_t i = 0; i < parts.size() && out.size() > 0; ++i) {
     const auto part = unpacked(parts[backwards ? parts.size() - 1 - i : i]);
     const auto bytes = part.shape()[axis] * inner;
-    for (std::int64_t o = 0; o < outer; ++o)
+    for (std::int64_t o = 0; o < outer; points(bytes + 64), ++o)
       std::memcpy(out.raw() + o * dims[axis] * inner + begin, part.raw() + o * bytes,
                   static_cast<std::size_t>(bytes));
     begin += bytes;

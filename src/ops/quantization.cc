@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/cancellation.h"
 #include "base/divide.h"
 #include "graph/op_model.h"
 #include "graph/permute.h"
@@ -146,12 +147,14 @@ void Quantize::evaluate(EvalContext& c) const {
       const auto zero = c.has(2) ? c.numbers<T>(2) : std::vector<T>(scale.size(), 0);
       const auto [low, high] = integer_range<T>(destination_type);
       std::vector<T> out(x.size());
-      for (std::size_t i = 0; i < x.size(); ++i) {
-        const auto p = parameter(i);
-        const auto level =
-            static_cast<double>(std::nearbyintf(x[i] / scale[p])) + static_cast<double>(zero[p]);
-        out[i] = std::clamp(scalar::rounded<T>(level), low, high);
-      }
+      for_pieces(x.size(), [&](std::size_t begin, std::size_t end) {
+        for (auto i = begin; i < end; ++i) {
+          const auto p = parameter(i);
+          const auto level =
+              static_cast<double>(std::nearbyintf(x[i] / scale[p])) + static_cast<double>(zero[p]);
+          out[i] = std::clamp(scalar::rounded<T>(level), low, high);
+        }
+      });
       c.store(0, out);
     }
   });
@@ -234,10 +237,12 @@ void Dequantize::evaluate(EvalContext& c) const {
       const auto x = c.numbers<T>(0);
       const auto zero = c.has(2) ? c.numbers<T>(2) : std::vector<T>(scale.size(), 0);
       std::vector<float> out(x.size());
-      for (std::size_t i = 0; i < x.size(); ++i) {
-        const auto p = parameter(i);
-        out[i] = difference(x[i], zero[p]) * scale[p];
-      }
+      for_pieces(x.size(), [&](std::size_t begin, std::size_t end) {
+        for (auto i = begin; i < end; ++i) {
+          const auto p = parameter(i);
+          out[i] = difference(x[i], zero[p]) * scale[p];
+        }
+      });
       c.store(0, out);
     }
   });
@@ -264,14 +269,18 @@ void DynamicQuantize::infer(InferContext& c) const {
 void DynamicQuantize::evaluate(EvalContext& c) const {
   const auto x = c.floats(0);
   float low = 0, high = 0;
-  for (float v : x) {
-    low = std::min(low, v);
-    high = std::max(high, v);
-  }
+  for_pieces(x.size(), [&](std::size_t begin, std::size_t end) {
+    for (auto i = begin; i < end; ++i) {
+      low = std::min(low, x[i]);
+      high = std::max(high, x[i]);
+    }
+  });
   const float scale = low == high ? 1.0f : (high - low) / 255.0f;
   const float zero = std::nearbyintf(std::clamp(-low / scale, 0.0f, 255.0f));
   std::vector<float> y(x.size());
-  for (std::size_t i = 0; i < x.size(); ++i) y[i] = saturate_u8(std::nearbyintf(x[i] / scale) + zero);
+  for_pieces(x.size(), [&](std::size_t begin, std::size_t end) {
+    for (auto i = begin; i < end; ++i) y[i] = saturate_u8(std::nearbyintf(x[i] / scale) + zero);
+  });
   c.store(0, y);
   c.store(1, std::vector<float>{scale});
   c.store(2, std::vector<float>{zero});

@@ -143,6 +143,7 @@ void TreeEnsemble::evaluate(EvalContext& c) const {
     StopPoints points;
     Votes votes(*this, t.roots.size());
     for (auto row = begin; row < end; ++row) {
+      points(targets);
       votes.clear();
       const auto* features_of_row = x.data() + row * features;
       for (auto at : t.roots) {
@@ -156,6 +157,7 @@ void TreeEnsemble::evaluate(EvalContext& c) const {
           at = n[is_true ? kIfTrue : kIfFalse];
         }
         const auto leaf = static_cast<std::size_t>(~at);
+        points(t.leaves[leaf + 1] - t.leaves[leaf]);
         for (auto v = t.leaves[leaf]; v < t.leaves[leaf + 1]; ++v)
           votes.add(static_cast<std::size_t>(t.targets[static_cast<std::size_t>(v)]),
                     weights[static_cast<std::size_t>(v)]);

@@ -90,6 +90,35 @@ TEST(OnnxControl, ScanSlicesBothWays) {
   EXPECT_EQ(values(out[1]), (List{6, 5, 3}));
 }
 
+/// What a reader puts into bodies becomes of the operator, too; what the file has in them does not.
+TEST(OnnxControl, OperatorsOfTheReaderInBodiesMustBeAllowed) {
+  OnnxGraph body, g;
+  body.input("s", ElementType::f32, {}).input("e", ElementType::f32, {});
+  body.node("Add", {"s", "e"}, {"s2"}).node("Exp", {"s2"}, {"o"}).output("s2").output("o");
+  g.input("s0", ElementType::f32, {}).input("x", ElementType::f32, {"3"});
+  g.node("Scan", {"s0", "x"}, {"last", "all"},
+         {graph_attribute("body", body.bytes()), attribute("num_scan_inputs", 1)}, "scan");
+  const TemporaryFolder folder;
+  write_file(folder.file("m.onnx"), onnx_model(g.output("last").output("all")));
+  const auto fault = [&](const ModelLimits& limits) -> std::string {
+    ReadSettings settings;
+    settings.gate = OperatorGate(limits);
+    try {
+      read_onnx(FileSource(folder.file("m.onnx")), settings);
+      return "";
+    } catch (const Error& e) {
+      return e.what();
+    }
+  };
+  for (const auto* name : {"Scan", "Loop", "Squeeze", "Unsqueeze", "Add", "Exp"})
+    EXPECT_NE(fault({.denied_operators = {name}}).find(fmt::format("DENIED_OPERATORS has {}", name)),
+              std::string::npos)
+        << name;
+  EXPECT_EQ(fault({.allowed_operators = {"Scan", "Add", "Exp"}}), "");
+  EXPECT_EQ(fault({.allowed_operators = {"Loop", "Squeeze", "Unsqueeze", "Add", "Exp"}}), "");
+  EXPECT_NE(fault({.allowed_operators = {"Loop", "Add", "Exp"}}), "");
+}
+
 TEST(OnnxControl, BodiesInBodiesSeeEverythingAround) {
   OnnxGraph inner_yes, inner_no, outer_yes, outer_no, g;
   inner_yes.node("Mul", {"x", "t"}, {"p"}).output("p");

@@ -24,6 +24,7 @@ struct LongFile {
 };
 std::ostream& operator<<(std::ostream& out, const LongFile& file) { return out << file.name; }
 
+using Longs = std::vector<std::int64_t>;
 constexpr std::size_t kMany = std::size_t{1} << 22;  // small things in a file
 
 std::string repeated(std::string_view piece, std::size_t count) {
@@ -106,6 +107,58 @@ std::string onnx_calls() {
     g.node("f", {fmt::format("v{}", i)}, {fmt::format("v{}", i + 1)}, {}, {}, "local");
   g.output("v100");
   return onnx_model(g, 13, {function("f", {"a"}, {"t100"}, body)});
+}
+
+/// One balanced tree: each node's children are looked up by their numbers.
+std::string onnx_trees() {
+  constexpr std::int64_t kNodes = (1 << 17) - 1, kInner = kNodes / 2;
+  Longs zeros(kNodes, 0), numbers, yes(zeros), no(zeros), voters;
+  Texts modes;
+  for (std::int64_t i = 0; i < kNodes; ++i) {
+    numbers.push_back(i);
+    modes.push_back(i < kInner ? "BRANCH_LEQ" : "LEAF");
+    if (i >= kInner) voters.push_back(i);
+    if (i < kInner) yes[i] = 2 * i + 1, no[i] = 2 * i + 2;
+  }
+  const Longs of_voters(voters.size(), 0);
+  OnnxGraph g;
+  g.input("x", ElementType::f32, {"1", "4"});
+  g.node("TreeEnsembleRegressor", {"x"}, {"y"},
+         {attribute("nodes_treeids", zeros), attribute("nodes_nodeids", numbers),
+          attribute("nodes_featureids", zeros), attribute("nodes_modes", modes),
+          attribute("nodes_values", std::vector<float>(kNodes, 0.5f)), attribute("nodes_truenodeids", yes),
+          attribute("nodes_falsenodeids", no), attribute("target_ids", of_voters),
+          attribute("target_treeids", of_voters), attribute("target_nodeids", voters),
+          attribute("target_weights", std::vector<float>(voters.size(), 1.0f))},
+         "trees", "ai.onnx.ml");
+  return onnx_model(g.output("y"));
+}
+/// Keys in any order, which are sorted.
+std::string onnx_labels() {
+  constexpr std::int64_t kKeys = 1 << 19;
+  Longs keys, values;
+  for (std::int64_t i = 0; i < kKeys; ++i) {
+    keys.push_back(i * 7919 % kKeys);
+    values.push_back(i);
+  }
+  OnnxGraph g;
+  g.input("x", ElementType::i64, {"4"});
+  g.node("LabelEncoder", {"x"}, {"y"}, {attribute("keys_int64s", keys), attribute("values_int64s", values)},
+         "labels", "ai.onnx.ml");
+  return onnx_model(g.output("y"));
+}
+
+/// Weights that are made floats.
+std::string onnx_two_bits() {
+  constexpr std::int64_t kRows = 256, kColumns = 1 << 14, kBlocks = kColumns / 16;
+  OnnxGraph g;
+  g.input("x", ElementType::f32, {"1", std::to_string(kColumns)});
+  g.initializer("w", Tensor(ElementType::u8, {kRows, kBlocks, 4}));
+  g.initializer("s", Tensor(ElementType::f32, {kRows, kBlocks}));
+  g.node("MatMulNBits", {"x", "w", "s"}, {"y"},
+         {attribute("K", kColumns), attribute("N", kRows), attribute("bits", 2), attribute("block_size", 16)},
+         "weights", "com.microsoft");
+  return onnx_model(g.output("y"));
 }
 
 std::string ir_of(const std::string& layers, const std::string& edges) {
@@ -245,6 +298,9 @@ const LongFile kFiles[] = {
     {"onnx_external_booleans", onnx_external_booleans, [] { return std::string(kMany, '\2'); }, 40},
     {"onnx_initializers", onnx_initializers, {}, 200},
     {"onnx_calls", onnx_calls, {}, 100},
+    {"onnx_trees", onnx_trees, {}, 400},
+    {"onnx_labels", onnx_labels, {}, 400},
+    {"onnx_two_bits", onnx_two_bits, {}, 200},
     {"ir_chain", ir_chain, {}, 50},
     {"ir_booleans", ir_booleans, [] { return std::string(kMany, '\2'); }, 40},
     {"tf_chain", tf_chain, {}, 50},

@@ -1,6 +1,9 @@
 /// LinearAttention in vector code, against the reference.
 #include <gtest/gtest.h>
 
+#include <atomic>
+
+#include "base/cancellation.h"
 #include "tests/support/run_graph.h"
 
 namespace lamina::testing {
@@ -41,11 +44,22 @@ TEST(LinearAttention, sizes_and_rules) {
       }
 }
 
+/// More tokens than one piece of work has. Without a decay and a beta the numbers stay small.
+TEST(LinearAttention, many_tokens) { check_kernels(recurrence({1, 2, 1, 700, 64, 65}, "", ""), 1); }
+
 TEST(LinearAttention, is_native) {
   const auto graph = parse(recurrence({1, 16, 16, 1, 128, 128}, "1", "groups"));
   const auto offers = ask_kernels(NodeView(graph, graph.order()[0])).offers;
   ASSERT_FALSE(offers.empty());
   EXPECT_TRUE(offers[0].label.starts_with("native_linear_attention_")) << offers[0].label;
+}
+
+/// One group whose columns are one task: it stops between its tokens.
+TEST(LinearAttention, can_be_stopped_in_the_midst) {
+  const auto graph = parse(recurrence({1, 1, 1, 4000, 64, 16}, "", ""));
+  std::atomic<std::int64_t> units = std::int64_t{1} << 22;  // a third of the work
+  const auto inputs = random_inputs(graph, 1);
+  EXPECT_THROW(run_stoppable(StopRules{.units = &units}, [&] { return run_graph(graph, inputs); }), Error);
 }
 
 TEST(LinearAttention, refuses_halves) {

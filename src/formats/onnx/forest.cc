@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "base/cancellation.h"
 #include "formats/onnx/build.h"
 #include "formats/onnx/ml.h"
 
@@ -18,9 +19,11 @@ void visit_children_first(const Forest& forest, const F& leave, const G& circle)
   enum State : std::uint8_t { unseen, open, done };
   std::vector<State> state(forest.inner.size(), unseen);
   std::vector<Forest::Child> stack;
+  StopPoints points;
   for (const auto root : forest.roots) {
     if (root >= 0) stack.push_back(root);
     while (!stack.empty()) {
+      points(16);
       const auto at = stack.back();
       auto& here = state[static_cast<std::size_t>(at)];
       if (here != unseen) {
@@ -56,7 +59,9 @@ void Forest::check(const Call& c) const {
     if (child >= std::ssize(inner)) c.fail("{} is node {}, there are {}", what, child, inner.size());
     if (child < 0 && ~child >= leaf_count) c.fail("{} is leaf {}, there are {}", what, ~child, leaf_count);
   };
+  StopPoints points;
   for (std::size_t i = 0; i < inner.size(); ++i) {
+    points(8);
     const auto& n = inner[i];
     check_child(n.if_true, "a node's child");
     check_child(n.if_false, "a node's child");
@@ -79,11 +84,13 @@ std::vector<bool> Forest::maybe_unvoted() const {
   std::vector<std::int64_t> seen(inner.size(), -1), hits(static_cast<std::size_t>(targets));
   std::vector<std::int64_t> leaf_seen(leaves.size(), -1), last(static_cast<std::size_t>(targets), -1);
   std::int64_t visit = 0;
+  StopPoints points;
   for (std::size_t tree = 0; tree < roots.size(); ++tree) {
     std::vector<Child> stack{roots[tree]};
     std::vector<std::size_t> touched;
     std::int64_t leaf_count = 0;
     while (!stack.empty()) {
+      points(16);
       const auto at = stack.back();
       stack.pop_back();
       auto& mark = at >= 0 ? seen[static_cast<std::size_t>(at)] : leaf_seen[static_cast<std::size_t>(~at)];
@@ -98,6 +105,7 @@ std::vector<bool> Forest::maybe_unvoted() const {
       ++visit;
       const auto leaf = static_cast<std::size_t>(~at);
       for (auto v = leaves[leaf]; v < leaves[leaf + 1]; ++v) {
+        points(4);
         const auto target = static_cast<std::size_t>(votes[static_cast<std::size_t>(v)].target);
         if (last[target] == visit) continue;
         last[target] = visit;
@@ -134,11 +142,13 @@ ValueId Forest::add_to(Call& c, ValueId x, TreeAggregate aggregate, double unvot
   };
   std::vector<std::int32_t> nodes;
   Floats thresholds;
+  StopPoints points;
   for (const auto at : order) {
     const auto& n = inner[static_cast<std::size_t>(at)];
     if (shape.ranked() && !shape[1].fits(Dim(n.feature + 1, Dim::kUnbounded)))
       c.fail("node {} asks for feature {}, the input has {}", at, n.feature, to_string(shape));
     for (std::int64_t i = 0, steps = length(n); i < steps; ++i) {
+      points(16);
       const auto next = i + 1 < steps ? narrow(std::ssize(thresholds) + 1) : place(n.if_false);
       nodes.insert(nodes.end(),
                    {narrow(n.feature), static_cast<std::int32_t>(n.is_member ? TreeTest::equal : n.test),
@@ -155,6 +165,7 @@ ValueId Forest::add_to(Call& c, ValueId x, TreeAggregate aggregate, double unvot
   for (const auto root : roots) roots_out.push_back(place(root));
   Floats weights;
   for (const auto& v : votes) {
+    points(4);
     targets_out.push_back(narrow(v.target));
     weights.push_back(v.weight);
   }

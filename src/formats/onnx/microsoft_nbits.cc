@@ -5,6 +5,7 @@
 #include <cmath>
 #include <memory>
 
+#include "base/cancellation.h"
 #include "base/divide.h"
 #include "formats/onnx/build.h"
 #include "formats/onnx/convert.h"
@@ -109,8 +110,10 @@ Ints read_groups(const Call& c, const Packed& p) {
 Tensor dequantized(const Packed& p) {
   Tensor y(ElementType::f32, {p.n, p.k});
   auto* to = y.data<float>().data();
+  StopPoints points;
   for (std::int64_t row = 0; row < p.n; ++row)
     for (std::int64_t b = 0; b < p.blocks; ++b) {
+      points(4 * p.block);
       const auto* from = p.weights + (row * p.blocks + b) * p.bytes_of_block();
       const auto count = std::min(p.block, p.k - b * p.block);
       for (std::int64_t i = 0; i < count; ++i) {

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "base/cancellation.h"
 #include "formats/onnx/build.h"
 #include "formats/onnx/ml.h"
 #include "ops/activation.h"
@@ -68,7 +69,9 @@ LabelTable sorted_table(const Tensor& keys, const Tensor& values) {
     std::vector<std::size_t> order(k.size()), once;
     std::iota(order.begin(), order.end(), std::size_t{0});
     std::erase_if(order, [&](auto i) { return k[i] != k[i]; });
-    std::stable_sort(order.begin(), order.end(), [&](auto a, auto b) { return k[a] < k[b]; });
+    StopPoints points;
+    std::stable_sort(order.begin(), order.end(),
+                     comparing(points, [&](auto a, auto b) { return k[a] < k[b]; }));
     for (const auto i : order)
       if (once.empty() || k[once.back()] != k[i]) once.push_back(i);
     out.keys = picked<T>(keys, once);

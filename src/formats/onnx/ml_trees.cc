@@ -4,6 +4,7 @@
 #include <limits>
 #include <numeric>
 
+#include "base/cancellation.h"
 #include "formats/onnx/build.h"
 #include "formats/onnx/forest.h"
 #include "formats/onnx/ml.h"
@@ -57,7 +58,9 @@ class NodeNumbers {
   NodeNumbers(const Call& c, const Ints& trees, const Ints& nodes) : c_(c), trees_(trees), nodes_(nodes) {
     order_.resize(trees.size());
     std::iota(order_.begin(), order_.end(), std::size_t{0});
-    std::sort(order_.begin(), order_.end(), [&](auto a, auto b) { return key(a) < key(b); });
+    StopPoints points;
+    std::sort(order_.begin(), order_.end(),
+              comparing(points, [&](auto a, auto b) { return key(a) < key(b); }));
     for (std::size_t i = 1; i < order_.size(); ++i)
       if (key(order_[i - 1]) == key(order_[i]))
         c.fail("node {} of tree {} occurs twice", nodes[order_[i]], trees[order_[i]]);
@@ -78,6 +81,9 @@ class NodeNumbers {
   std::vector<std::size_t> order_;
 };
 
+/// Units of work (StopPoints) that finding a node by its number takes about.
+constexpr std::int64_t kSearch = 64;
+
 struct ReadForest {
   Forest forest;
   bool is_double = false;
@@ -96,7 +102,9 @@ void read_votes(Call& c, std::string_view of, const NodeNumbers& numbers,
   auto& forest = out.forest;
   // Counted first, so that each leaf's votes lie together, in the order of the file.
   std::vector<std::int64_t> leaf_of(ids.size(), -1);
+  StopPoints points;
   for (std::size_t i = 0; i < ids.size(); ++i) {
+    points(kSearch);
     const auto at = place[numbers.find(trees[i], nodes[i], "what votes")];
     if (at >= 0) continue;  // votes of inner nodes count nowhere
     leaf_of[i] = ~at;
@@ -141,7 +149,9 @@ ReadForest read_forest(Call& c, std::string_view of, std::int64_t targets) {
       forest.leaves.push_back(0);
     }
   }
+  StopPoints points;
   for (std::size_t i = 0; i < count; ++i) {
+    points(2 * kSearch);
     // The first node of a tree is its root.
     if (i == 0 || trees[i] != trees[i - 1]) forest.roots.push_back(place[i]);
     if (place[i] < 0) continue;
@@ -284,7 +294,9 @@ ReadForest read_tree_ensemble(Call& c) {
   if (nan.empty()) nan.assign(count, 0);
   require_count(c, "nodes_missing_value_tracks_true", nan.size(), count);
   constexpr std::int64_t kMember = 6;
+  StopPoints points;
   for (std::size_t i = 0; i < count; ++i) {
+    points(16);
     if (modes[i] < 0 || modes[i] > kMember)
       c.fail("nodes_modes[{}] is {}, wanted 0..{}", i, modes[i], kMember);
     if (if_true[i] < 0 || if_false[i] < 0) c.fail("node {} has a child below 0", i);
@@ -303,6 +315,7 @@ ReadForest read_tree_ensemble(Call& c) {
   const auto weights = numbers_of_tensor(c, "leaf_weights");
   require_count(c, "leaf_weights", weights.values.size(), targets.size());
   for (std::size_t i = 0; i < targets.size(); ++i) {
+    points(4);
     forest.votes.push_back({targets[i], weights.values[i]});
     forest.leaves.push_back(std::ssize(forest.votes));
   }
