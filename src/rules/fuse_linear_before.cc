@@ -239,7 +239,11 @@ Found<Before> found_before(const Match& m) {
   if (does.rounds())
     return Verdict::no("a number that is added and subtracted again rounds {}", m.label(b.steps.back().x));
   if (auto v = all_take(m, *lowest, !does.factor.all(1)); !v) return v;
-  if (const auto v = takes_shift(m, way.host); !v && !does.shift.all(0)) {
+  const auto v = does.cancels()
+                     ? Verdict::no("a number of {:.3g} that is added would take digits of the products",
+                                   does.largest_added())
+                     : takes_shift(m, way.host);
+  if (!v && !does.shift.all(0)) {
     auto left = left_of_shift(m, b, does, v);
     if (!left) return left.verdict();
     b.left = *left;

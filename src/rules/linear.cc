@@ -51,6 +51,9 @@ double largest_of(const Numbers& n) {
 
 /// f32 rounds a number by 2^-24 of it; results may be 2^-20 of the largest of them off.
 constexpr double kGrantedShift = 16;
+/// Results are taken to be about 1 or more. The mean of pixels is below this; years, money and times have
+/// larger ones.
+constexpr double kLargestShift = 256;
 
 }  // namespace
 
@@ -170,6 +173,10 @@ void Linear::then(Kind kind, Numbers c) {
 bool Linear::rounds() const {
   return largest_of(largest) > kGrantedShift * std::max(largest_of(shift), largest_of(factor));
 }
+
+double Linear::largest_added() const { return largest_of(largest); }
+
+bool Linear::cancels() const { return largest_added() > kLargestShift; }
 
 Linear Linear::of(const Graph& graph, const LinearSteps& steps) {
   Linear out;

@@ -61,6 +61,10 @@ struct Linear {
   /// What was added is so large beside what is left that x was rounded by it: the model may mean that. How
   /// large x is nobody knows; where no larger sum is left it is taken to be about 1.
   bool rounds() const;
+  /// What is added is so large that x is taken to be about as large, with the other sign: a mean that is
+  /// subtracted. Products of x would lose digits that x has, if they were made before the sum.
+  bool cancels() const;
+  double largest_added() const;  ///< at the scale of the result
   /// Steps from the lowest up.
   static Linear of(const Graph& graph, const LinearSteps& steps);
 };

@@ -64,6 +64,9 @@ Found<Merged> merged(const Match& m) {
   const auto does = Linear::of(g, steps);
   if (does.rounds())
     return Verdict::no("a number that is added and subtracted again rounds {}", m.label(steps.back().x));
+  if (does.cancels())
+    return Verdict::no("a number of {:.3g} is added to {}, which would lose digits in another order",
+                       does.largest_added(), m.label(steps.back().x));
   const auto y = g.node(m.root()).outputs[0];
   const auto type = g.type(y).element;
   auto factor = rounded(does.factor, type, "a factor"), shift = rounded(does.shift, type, "a shift");
