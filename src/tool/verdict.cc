@@ -39,8 +39,8 @@ class Judge {
     v.time = time();
     v.fusion = fusion();
     const auto all = kinds();
-    precision_ = precision_verdict(
-        {all_, s_, machine_, here_, estimate_, products_, all.empty() ? std::string() : all[0].first});
+    precision_ = precision_verdict({all_, s_, machine_, here_, estimate_, products_,
+                                    all.empty() || all[0].second < 0.5 ? std::string() : all[0].first});
     v.integers = precision_.integers;
     v.bf16 = precision_.bf16;
     const auto best = next();
