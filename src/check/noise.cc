@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "base/element_types.h"
 #include "base/error.h"
@@ -15,6 +16,8 @@
 
 namespace lamina::check {
 namespace {
+
+constexpr auto kAnyNumber = std::numeric_limits<std::size_t>::max();
 
 /// A value of the graph, whether it depends on the numbers in the inputs (not only on shapes), and how far
 /// one level of the quantiser before it moves an element.
@@ -48,7 +51,11 @@ double quantised_step(const FakeQuantize& op, const Tensor& low, const Tensor& h
 
 class NoisyRun {
  public:
-  NoisyRun(double rounding, std::uint64_t seed) : rounding_(rounding), random_(seed) {}
+  /// `most_bodies`: how often bodies of loops and branches may run.
+  NoisyRun(double rounding, std::uint64_t seed, std::size_t most_bodies = kAnyNumber)
+      : rounding_(rounding), random_(seed), most_bodies_(most_bodies) {}
+  /// How often bodies ran.
+  std::size_t bodies() const { return bodies_; }
 
   std::vector<Value> run(const Graph& graph, const std::vector<Tensor>& inputs) {
     std::vector<Value> values(graph.value_slots());
@@ -84,6 +91,7 @@ class NoisyRun {
     }
     varies &= !node.op.is<ShapeOf>();
     auto made = evaluate_node(node, tensors, [&](const Graph& body, const std::vector<Tensor>& parameters) {
+      if (++bodies_ > most_bodies_) fail(ErrorCode::bad_input, "loops do not end with noise");
       std::vector<Tensor> out;
       for (auto& value : run(body, parameters)) out.push_back(std::move(value.tensor));
       return out;
@@ -132,22 +140,36 @@ class NoisyRun {
 
   double rounding_;
   SplitMix random_;
+  std::size_t bodies_ = 0, most_bodies_;
 };
+
+/// How often bodies may run in a run with noise. A loop that ends when its numbers no longer change does not
+/// end while noise changes them.
+std::size_t most_bodies(const Graph& graph, const std::vector<Tensor>& inputs) {
+  constexpr std::size_t kTimes = 4, kMore = 16;
+  const auto order = graph.order();
+  const auto runs_bodies = [&](NodeId id) { return graph.node(id).op.has(Trait::control_flow); };
+  if (std::none_of(order.begin(), order.end(), runs_bodies)) return kAnyNumber;
+  NoisyRun exact(0, 0);
+  exact.run(graph, inputs);
+  return kTimes * exact.bodies() + kMore;
+}
 
 }  // namespace
 
 NoisyRuns run_with_noise(const Graph& graph, const std::vector<Tensor>& inputs, const NoiseOptions& options) {
   NoisyRuns out;
   out.steps.resize(graph.results().size(), 0);
+  const auto most = most_bodies(graph, inputs);
   for (int k = 0; k < options.runs; ++k) {
     std::vector<Tensor> results(graph.results().size());
     try {
-      auto values = NoisyRun(options.rounding, static_cast<std::uint64_t>(k) + 1).run(graph, inputs);
+      auto values = NoisyRun(options.rounding, static_cast<std::uint64_t>(k) + 1, most).run(graph, inputs);
       for (std::size_t r = 0; r < values.size(); ++r) {
         results[r] = std::move(values[r].tensor);
         out.steps[r] = std::max(out.steps[r], values[r].step);
       }
-    } catch (const Error&) {  // a choice led to an index or a size that another node does not take
+    } catch (const Error&) {  // a choice led to an index or a size that does not fit, or a loop did not end
     }
     out.results.push_back(std::move(results));
   }

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "base/random.h"
+#include "check/noise.h"
 #include "exec/runner.h"
 #include "graph/text.h"
 #include "ops/operators.h"
@@ -117,6 +118,33 @@ TEST(CheckRun, stored_outputs_are_judged_by_themselves) {
   EXPECT_EQ(found.outputs[1].against, "stored output");
   EXPECT_FALSE(found.outputs[1].ok());
   EXPECT_EQ(found.faults(), 1u);
+}
+
+/// It ends when its numbers no longer change, which they do in each iteration with noise.
+TEST(CheckRun, noise_in_a_loop_that_ends_when_nothing_changes) {
+  const auto graph = parse_graph(R"(graph (a: f32[64]) -> (y) {
+  t = const boolean[] {1}
+  y = Loop(_, t, a, a) carried=1 {
+    body graph (i: i64[], c: boolean[], v: f32[64], b: f32[64]) -> (o, w) {
+      q = Divide(b, v)
+      s = Add(v, q)
+      h = const f32[] {0.5}
+      w = Multiply(s, h)
+      d = Subtract(w, v)
+      e = Abs(d)
+      n = const i64[1] {0}
+      m = ReduceMax(e, n) keep_dims=false
+      l = const f32[] {1e-6}
+      o = Greater(m, l)
+    }
+  }
+}
+)",
+                                 operators());
+  Tensor a(ElementType::f32, {64});
+  for (std::size_t i = 0; i < a.size(); ++i) a.data<float>()[i] = 1 + 0.125f * static_cast<float>(i);
+  const auto noisy = run_with_noise(graph, {a});
+  EXPECT_EQ(noisy.results.size(), 4u);
 }
 
 /// An axis of 0 with longer ones before it: there is no row of scores to look at.
