@@ -55,6 +55,19 @@ TEST(Pooling, means_of_large_windows) {
     }
 }
 
+/// Rows of large windows are found in pieces; some begin or end among windows that reach into the pads.
+TEST(Pooling, rows_in_pieces) {
+  std::uint64_t seed = 50;
+  for (const std::string kind : {"MaxPool(x)", "AvgPool(x) exclude-pad=true"})
+    for (const auto& [shape, window] : std::vector<std::pair<std::string, std::string>>{
+             {"1,1,300,703", "kernel=[300,400]"},
+             {"1,1,300,1203", "kernel=[300,400] strides=[1,2] pads_begin=[0,399] pads_end=[0,7]"},
+             {"1,1,300,1303", "kernel=[300,200] dilations=[1,3] pads_begin=[0,9] pads_end=[0,90]"},
+             {"1,17,100,401", "kernel=[100,200] pads_begin=[0,150] pads_end=[0,30]"}})
+      check_kernels(fmt::format("graph (x: f32[{}]) -> (y) {{\n y = {} {}\n}}\n", shape, kind, window),
+                    ++seed);
+}
+
 TEST(Pooling, windows) {
   std::uint64_t seed = 0;
   for (const std::string kind : {"MaxPool", "AvgPool", "AvgPool exclude-pad=true"})

@@ -165,6 +165,7 @@ void offer_rows(const NodeView& v, const Windows& described, Layout layout, Answ
   o.cost = slow ? cost_of(v.machine(), Family::scalar, pooling::work_of(*code), moved)
                 : std::max(cost_of(v.machine(), family, 0, moved), cost_of(v.machine(), family, work));
   if (layout == Layout::plain) o.cost = std::max(o.cost, lines_cost(v.machine(), *code, bytes));
+  code->piece = pooling::outputs_of_piece(*code, layout);
   const auto planes = code->batch * (layout == Layout::plain ? code->channels : 1);
   code->all = divided_here(planes * code->out[0] * code->out[1], o.cost.us());
   std::string why;

@@ -33,7 +33,6 @@ class RowRun {
     r_.exclude_pad = c_.exclude_pad;
     r_.whole_begin = c_.whole_begin, r_.whole_end = c_.whole_end;
     r_.stride = c_.stride, r_.pad = c_.pad;
-    piece_ = outputs_of_piece();
   }
 
   void operator()(std::int64_t begin, std::int64_t end) {
@@ -66,22 +65,11 @@ class RowRun {
     find(r_);
   }
 
-  /// Outputs that are found before the run may stop: windows may be as large as the picture. What vectors of
-  /// outputs need stays together.
-  std::int64_t outputs_of_piece() const {
-    constexpr double kWork = 1 << 24;  // a few milliseconds
-    constexpr std::int64_t kTogether = 64;
-    const auto taps = work_of(c_) / static_cast<double>(planes_ * rows_ * row_);  // on average
-    const auto most = kWork / std::max(1.0, taps * static_cast<double>(r_.channels));
-    if (most >= static_cast<double>(r_.count)) return r_.count;
-    return round_up(std::max<std::int64_t>(1, static_cast<std::int64_t>(most)),
-                    r_.channels == 1 ? kTogether : 4);
-  }
-
+  /// In pieces, between which the run may be stopped.
   void find(const PoolRow& row) const {
-    for (std::int64_t begin = 0; begin < row.count; begin += piece_) {
+    for (std::int64_t begin = 0; begin < row.count; begin += c_.piece) {
       if (begin > 0) stop_point();
-      c_.rows(part_of(row, begin, std::min(piece_, row.count - begin)));
+      c_.rows(part_of(row, begin, std::min(c_.piece, row.count - begin)));
     }
   }
 
@@ -135,7 +123,6 @@ class RowRun {
   const Windows& c_;
   const RunArgs& args_;
   std::int64_t planes_ = 1, rows_ = 1, row_ = 1, picture_ = 1;
-  std::int64_t piece_ = 1;  ///< outputs
   PoolRow r_;
 };
 
@@ -203,6 +190,17 @@ double work_of(const Windows& c) {
     positions *= sum;
   }
   return positions * static_cast<double>(c.batch * c.channels);
+}
+
+std::int64_t outputs_of_piece(const Windows& c, Layout layout) {
+  constexpr double kWork = 1 << 24;       // a few milliseconds
+  constexpr std::int64_t kTogether = 64;  // what vectors of outputs need
+  const auto channels = layout == Layout::channels_last ? c.channels : 1;
+  const auto windows = static_cast<double>(c.batch * c.channels * c.out[0] * c.out[1] * c.out[2]);
+  const auto taps = windows > 0 ? work_of(c) / windows : 0;  // on average
+  const auto most = kWork / std::max(1.0, taps * static_cast<double>(channels));
+  if (most >= static_cast<double>(c.out[2])) return std::max<std::int64_t>(1, c.out[2]);
+  return round_up(std::max<std::int64_t>(1, static_cast<std::int64_t>(most)), channels == 1 ? kTogether : 4);
 }
 
 void run_rows(const Windows& c, const RunArgs& args) {

@@ -19,7 +19,8 @@ struct Windows {
   // Windows along the last axis that are whole, see PoolRow.
   std::int64_t whole_begin = 0, whole_end = 0, stride = 1, pad = 0;
   PoolLoops::Run rows = nullptr;
-  Division all;  ///< of rows of outputs, in all planes
+  std::int64_t piece = 1;  ///< see outputs_of_piece()
+  Division all;            ///< of rows of outputs, in all planes
   std::shared_ptr<const StageProgram> stages;
   Rows x, made, y;  ///< made: what windows give; y: behind the stages
   // The second output, the indices of the maxima.
@@ -29,6 +30,9 @@ struct Windows {
 
 /// Positions in all windows.
 double work_of(const Windows& code);
+
+/// Outputs of a row that are found before the run may stop: windows may be as large as the picture.
+std::int64_t outputs_of_piece(const Windows& code, Layout layout);
 
 /// Elements of a piece whose results have another size; a pixel must fit into it.
 inline constexpr std::int64_t kTile = 4096;
