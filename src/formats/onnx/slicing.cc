@@ -138,8 +138,9 @@ std::pair<ValueId, ValueId> computed_pads(Call& c, ValueId x, ValueId pads, Valu
   return {for_all_axes(c, x, axes, begins), for_all_axes(c, x, axes, ends)};
 }
 
-/// Pads that are negative cut first: what is wrapped around is what they leave.
-ValueId wrapped(Call& c, ValueId x, ValueId begins, ValueId ends) {
+/// Pads that are negative cut first: what they leave is repeated, or is too little, which is an error. (The
+/// operator itself, as OpenVINO's, reflects into what is cut.)
+ValueId repeated(Call& c, PadMode mode, ValueId x, ValueId begins, ValueId ends) {
   const auto cuts = [&](ValueId pads) {
     const auto known = c.known_ints(pads);
     return !known || std::any_of(known->begin(), known->end(), [](auto pad) { return pad < 0; });
@@ -151,7 +152,7 @@ ValueId wrapped(Call& c, ValueId x, ValueId begins, ValueId ends) {
     begins = part(Maximum{}, begins);
     ends = part(Maximum{}, ends);
   }
-  return c.add(Pad{PadMode::wrap}, {x, begins, ends});
+  return c.add(Pad{mode}, {x, begins, ends});
 }
 
 Values convert_pad(Call& c) {
@@ -169,7 +170,7 @@ Values convert_pad(Call& c) {
     if (c.has(2)) value = c.to_scalar(c.in(2));
   }
   const auto mode = pad_mode(c);
-  if (mode == PadMode::wrap) return {wrapped(c, x, pads.first, pads.second)};
+  if (mode != PadMode::constant) return {repeated(c, mode, x, pads.first, pads.second)};
   Values inputs{x, pads.first, pads.second};
   if (value.valid()) inputs.push_back(value);
   return {c.add(Pad{mode}, std::move(inputs))};
