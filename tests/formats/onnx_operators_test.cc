@@ -153,6 +153,18 @@ TEST(OnnxOperators, MaxUnpoolToTheShapeBeforePooling) {
   }
 }
 
+TEST(OnnxOperators, ErrorsShowSizesOfTheModel) {
+  OnnxGraph g;
+  g.input("x", ElementType::f32, {"a", "b"}).input("s", ElementType::i64, {"2"});
+  g.node("CenterCropPad", {"x", "s"}, {"y"}).output("y");
+  try {
+    run_onnx(g, {floats({1, 2}, {1, 2}), integers({2}, {-5, 2})}, 18);
+    ADD_FAILURE();
+  } catch (const Error& e) {
+    EXPECT_NE(std::string(e.what()).find("shape is [-5,2], wanted 0 or more"), std::string::npos) << e.what();
+  }
+}
+
 /// What negative pads leave is reflected, not what they cut; an error where that is too little.
 TEST(OnnxOperators, NegativePadsCutBeforeOthersReflect) {
   const auto x = floats({4}, {1, 2, 3, 4});

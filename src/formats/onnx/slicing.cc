@@ -5,6 +5,7 @@
 #include "base/divide.h"
 #include "formats/onnx/build.h"
 #include "formats/onnx/convert.h"
+#include "ops/check_sizes.h"
 #include "ops/elementwise.h"
 #include "ops/gathering.h"
 #include "ops/movement.h"
@@ -192,7 +193,8 @@ Values convert_center_crop_pad(Call& c) {
   const auto zero = c.ints_constant({0}), two = c.ints_constant({2});
   const auto chosen = c.ints_constant(axes);
   if (!axes.empty()) sizes = c.add(Gather{}, {sizes, chosen, c.int_constant(0)});
-  const auto wanted = c.convert(c.in(1), ElementType::i64);
+  const auto wanted = c.known_ints(c.in(1)) ? c.convert(c.in(1), ElementType::i64)
+                                            : c.add_all(CheckSizes{SizesRule::any, "shape"}, {c.in(1)}, 2)[0];
   const auto more = c.add(Maximum{}, {subtract(c, wanted, sizes), zero});
   const auto less = c.add(Maximum{}, {subtract(c, sizes, wanted), zero});
   const auto front_more = divide(c, more, two), front_less = divide(c, less, two);
