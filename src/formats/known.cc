@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "graph/infer.h"
+#include "ops/check_sizes.h"
 #include "ops/eval.h"
 
 namespace lamina {
@@ -33,6 +34,7 @@ class Folder {
     const Node& node = graph_.node(producer);
     if (!node.bodies.empty() || node.op.has(Trait::impure)) return std::nullopt;
     if (node.op.info().name == "ShapeOf") return shape_of(node, graph_.type(v).element);
+    if (const auto number = number_of_sizes(node, v)) return number;
     std::vector<Tensor> inputs;
     for (auto i : node.inputs) {
       auto t = i.valid() ? value(i, depth + 1) : Tensor{};
@@ -44,6 +46,14 @@ class Folder {
     for (const auto& type : types.result())
       if (!is_small(type)) return std::nullopt;
     return evaluate_node(node, inputs, {}).at(graph_.value(v).output);
+  }
+
+  /// How many sizes are checked does not depend on what they are: the reader may use the number, while the
+  /// error stays with the node.
+  std::optional<Tensor> number_of_sizes(const Node& node, ValueId v) const {
+    if (!node.op.is<CheckSizes>() || graph_.value(v).output != 1) return std::nullopt;
+    const auto count = graph_.type(node.inputs.at(0)).shape.count();
+    return count.known() ? std::optional(Tensor::scalar<std::int64_t>(count.size())) : std::nullopt;
   }
 
   bool is_shape(ValueId v) const {

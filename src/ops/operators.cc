@@ -1,6 +1,7 @@
 #include "ops/operators.h"
 
 #include "base/immortal.h"
+#include "ops/check_sizes.h"
 
 namespace lamina {
 
@@ -17,7 +18,7 @@ const Registry& operators() {
                       register_gathering,     register_sorting,
                       register_generation,    register_detection,
                       register_control,       register_attention,
-                      register_trees})
+                      register_trees,         register_check_sizes})
       add(r);
     return r;
   });

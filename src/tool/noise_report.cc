@@ -79,6 +79,16 @@ std::vector<std::string> inputs_not_finite(const NoiseReport& r) {
   return out;
 }
 
+/// "the worst output has 24.7 dB". `subject`: who has it.
+std::string noise_sentence(std::string_view subject, double snr) {
+  if (std::isfinite(snr)) return fmt::format("{} has {}", subject, decibel_text(snr));
+  if (snr > 0) return fmt::format("{} has no noise", subject);
+  return fmt::format(
+      "{} cannot be compared with that of the f32 model: it has another shape, or NaN or infinities that the "
+      "other does not have",
+      subject);
+}
+
 /// What follows from the report, a sentence each.
 std::vector<std::string> advice(const NoiseReport& r) {
   if (!r.has_shares) {
@@ -95,11 +105,10 @@ std::vector<std::string> advice(const NoiseReport& r) {
                         "calibration data or another method, and weights per channel.");
   else
     out.push_back(
-        fmt::format("The worst output has {} now. With {} in f32 it has {} (estimated: a quantiser finds "
-                    "other ranges then).",
-                    decibel_text(r.snr),
+        fmt::format("{} now. With {} in f32 {} (estimated: a quantiser finds other ranges then).",
+                    noise_sentence("The worst output", r.snr),
                     r.leave_out.size() == 1 ? "this node" : fmt::format("these {} nodes", r.leave_out.size()),
-                    decibel_text(r.snr_without)));
+                    noise_sentence("it", r.snr_without)));
   constexpr std::size_t kFew = 32;
   if (r.compared < kFew)
     out.push_back(
@@ -111,10 +120,10 @@ std::vector<std::string> advice(const NoiseReport& r) {
         "A node without a name in the file is called after its first output. onnxruntime excludes by names "
         "only: set node.name = node.name or node.output[0] for all nodes before it quantises.");
   if (r.snr_of_rest < std::min(kExactSnr, r.snr + kRestMatters))
-    out.push_back(
-        fmt::format("With everything that was measured in f32 the worst output has {}: some of the noise has "
-                    "no layer here.",
-                    decibel_text(r.snr_of_rest)));
+    out.push_back(fmt::format(
+        "With everything that was measured in f32 {}. Some of the noise belongs to no layer of the "
+        "table.",
+        noise_sentence("the worst output", r.snr_of_rest)));
   return out;
 }
 
@@ -212,7 +221,7 @@ nlohmann::json json_of(const NoiseSubject& subject, const NoiseReport& r) {
     not_finite.push_back({{"name", name}, {"samples", samples}});
   for (const auto& [name, drift] : r.outputs)
     outputs.push_back({{"name", name},
-                       {"snr_db", finite_number(drift.sqnr())},
+                       {"sqnr_db", finite_number(drift.sqnr())},
                        {"relative", finite_number(drift.relative())},
                        {"max", drift.max()},
                        {"mean", drift.mean()},
@@ -224,9 +233,9 @@ nlohmann::json json_of(const NoiseSubject& subject, const NoiseReport& r) {
                       {"with", l->with},
                       {"has_weights", l->has_weights},
                       {"share", r.has_shares ? nlohmann::json(l->share) : nlohmann::json()},
-                      {"snr_db", finite_number(l->snr)},
-                      {"own_snr_db", finite_number(l->own)},
-                      {"input_snr_db", finite_number(l->input)}});
+                      {"sqnr_db", finite_number(l->snr)},
+                      {"own_sqnr_db", finite_number(l->own)},
+                      {"input_sqnr_db", finite_number(l->input)}});
   return {{"model", subject.quantised},
           {"against", subject.f32},
           {"random_inputs", subject.random_inputs},
@@ -241,9 +250,9 @@ nlohmann::json json_of(const NoiseSubject& subject, const NoiseReport& r) {
           {"leave_out", r.leave_out},
           {"leave_out_layers", r.leave_out_layers},
           {"leave_out_unnamed", r.leave_out_unnamed},
-          {"snr_db", finite_number(r.snr)},
-          {"snr_without_db", finite_number(r.snr_without)},
-          {"snr_of_rest_db", finite_number(r.snr_of_rest)}};
+          {"sqnr_db", finite_number(r.snr)},
+          {"sqnr_without_db", finite_number(r.snr_without)},
+          {"sqnr_of_rest_db", finite_number(r.snr_of_rest)}};
 }
 
 std::string html_of(const NoiseSubject& subject, const NoiseReport& r) {

@@ -138,12 +138,15 @@ TEST(IrReader, ReadsPackedConstants) {
   const int bits = ir.constant("u1", "10", std::string_view("\xB0\x40", 2));
   const int u4 = ir.constant("u4", "3", std::string_view("\x21\x0F", 2));
   const int i4 = ir.constant("i4", "2", std::string_view("\xE1", 1));
-  for (const int c : {bits, u4, i4})
+  const int u2 =
+      ir.constant("u2", "5", std::string_view("\xE4\x02", 2));  // 0xE4 is 0,1,2,3: the low one first
+  for (const int c : {bits, u4, i4, u2})
     ir.result({ir.layer("Convert", "opset1", "destination_type=\"f32\"", {{c}})});
   const auto out = run(ir, {});
   EXPECT_EQ(values(out.at(0)), (Values{1, 0, 1, 1, 0, 0, 0, 0, 0, 1}));
   EXPECT_EQ(values(out.at(1)), (Values{1, 2, 15}));
   EXPECT_EQ(values(out.at(2)), (Values{1, -2}));
+  EXPECT_EQ(values(out.at(3)), (Values{0, 1, 2, 3, 2}));
 }
 
 TEST(IrReader, ReadsOtherConstants) {

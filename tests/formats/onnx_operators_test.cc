@@ -143,7 +143,61 @@ TEST(OnnxOperators, MaxUnpoolToTheShapeBeforePooling) {
   const auto y = run_onnx(to_given, {x, integers({4}, {1, 1, 3, 4})})[0];
   EXPECT_EQ(y.shape(), (Dims{1, 1, 3, 4}));
   EXPECT_EQ(values(y), (List{0, 0, 0, 0, 0, 5, 0, 0, 0, 0, 0, 0}));
-  EXPECT_THROW(run_onnx(to_given, {x, integers({4}, {1, 1, 2, 3})}), Error);
+  try {
+    run_onnx(to_given, {x, integers({4}, {1, 1, 2, 3})});
+    ADD_FAILURE();
+  } catch (const Error& e) {
+    EXPECT_NE(std::string(e.what()).find("output_shape is [1,1,2,3], wanted at least [1,1,3,3]"),
+              std::string::npos)
+        << e.what();
+  }
+}
+
+TEST(OnnxOperators, ErrorsShowSizesOfTheModel) {
+  OnnxGraph g;
+  g.input("x", ElementType::f32, {"a", "b"}).input("s", ElementType::i64, {"2"});
+  g.node("CenterCropPad", {"x", "s"}, {"y"}).output("y");
+  try {
+    run_onnx(g, {floats({1, 2}, {1, 2}), integers({2}, {-5, 2})}, 18);
+    ADD_FAILURE();
+  } catch (const Error& e) {
+    EXPECT_NE(std::string(e.what()).find("shape is [-5,2], wanted 0 or more"), std::string::npos) << e.what();
+  }
+}
+
+/// What negative pads leave is reflected, not what they cut; an error where that is too little.
+TEST(OnnxOperators, NegativePadsCutBeforeOthersReflect) {
+  const auto x = floats({4}, {1, 2, 3, 4});
+  const auto padded = [&](const char* mode, std::int64_t begin, std::int64_t end, bool computed) {
+    OnnxGraph g;
+    g.input("x", ElementType::f32, {"n"});
+    if (computed)
+      g.input("p", ElementType::i64, {"2"});
+    else
+      g.initializer("p", integers({2}, {begin, end}));
+    g.node("Pad", {"x", "p"}, {"y"}, {attribute("mode", mode)}).output("y");
+    std::vector<Tensor> inputs{x};
+    if (computed) inputs.push_back(integers({2}, {begin, end}));
+    return values(run_onnx(g, inputs, 19)[0]);
+  };
+  for (const bool computed : {false, true}) {
+    EXPECT_EQ(padded("reflect", -2, 1, computed), (List{3, 4, 3}));
+    EXPECT_EQ(padded("reflect", 1, -2, computed), (List{2, 1, 2}));
+    EXPECT_EQ(padded("edge", -3, 2, computed), (List{4, 4, 4}));
+    for (const auto& [begin, end] : {std::pair{-2, 2}, std::pair{2, -2}, std::pair{-3, 1}, std::pair{-4, 1}})
+      EXPECT_THROW(padded("reflect", begin, end, computed), Error) << begin << " " << end;
+    EXPECT_THROW(padded("edge", -4, 1, computed), Error);
+  }
+}
+
+/// Windows overlap and elements have the same place: the last one stays, as in ONNX's reference.
+TEST(OnnxOperators, MaxUnpoolKeepsTheLastOfSeveralElements) {
+  const Texts window{attribute("kernel_shape", Longs{2, 2}), attribute("strides", Longs{1, 1})};
+  const auto x = floats({1, 1, 2, 2}, {1, 2, 3, 4});
+  for (const auto& [indices, wanted] : {std::pair{Ints{4, 4, 4, 4}, List{0, 0, 0, 0, 4, 0, 0, 0, 0}},
+                                        std::pair{Ints{4, 1, 4, 1}, List{0, 4, 0, 0, 3, 0, 0, 0, 0}}})
+    EXPECT_EQ(values(run_node("MaxUnpool", {x, Tensor::of<std::int64_t>({1, 1, 2, 2}, indices)}, window)),
+              wanted);
 }
 
 TEST(OnnxOperators, AxesOutsideOfARankThatShowsAtRunTime) {

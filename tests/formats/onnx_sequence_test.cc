@@ -133,6 +133,69 @@ TEST(OnnxSequences, ComputedLengthsBelowZeroAreErrors) {
   }
 }
 
+/// The error's text; empty if there is none.
+template <class F>
+std::string error_of(const F& run) {
+  try {
+    run();
+  } catch (const Error& e) {
+    return e.what();
+  }
+  return "";
+}
+
+/// The number of parts is an error, too, where the parts cannot be made: nobody reads these.
+TEST(OnnxSequences, LengthsAreCheckedWhereOnlyTheirNumberIsRead) {
+  const struct { const char *axis, *lengths; } cases[] = {{"n", "2"}, {"n", "m"}, {"4", "2"}, {"4", "m"}};
+  for (const auto& [axis, lengths] : cases)
+    for (const bool inserted : {false, true}) {
+      if (inserted && lengths[0] == 'm') continue;  // a position in parts that are packed anew
+      SCOPED_TRACE(fmt::format("{} {} {}", axis, lengths, inserted));
+      OnnxGraph g;
+      g.input("x", ElementType::f32, {axis}).input("p", ElementType::i64, {lengths});
+      g.node("SplitToSequence", {"x", "p"}, {"s"}).node("SequenceInsert", {"s", "x"}, {"t"});
+      g.node("SequenceLength", {inserted ? "t" : "s"}, {"y"}).output("y");
+      const auto number = [&](const Ints& parts) {
+        return to_ints(run_onnx(g, {floats({4}, {0, 1, 2, 3}), Tensor::of<std::int64_t>({2}, parts)})[0])[0];
+      };
+      EXPECT_EQ(number({3, 1}), inserted ? 3 : 2);
+      for (const auto& wrong : {Ints{5, -1}, Ints{-1, 3}, Ints{2, 1}, Ints{4, 1}}) {
+        const auto text = error_of([&] { number(wrong); });
+        EXPECT_NE(text.find(fmt::format("split is [{},{}]", wrong[0], wrong[1])), std::string::npos) << text;
+        EXPECT_EQ(text.find('\n'), std::string::npos) << text;
+      }
+    }
+  OnnxGraph g;  // lengths of the file, of an axis that is open
+  g.input("x", ElementType::f32, {"n"}).initializer("p", integers({2}, {3, 1}));
+  g.node("SplitToSequence", {"x", "p"}, {"s"}).node("SequenceLength", {"s"}, {"y"}).output("y");
+  EXPECT_EQ(to_ints(run_onnx(g, {floats({4}, {0, 1, 2, 3})})[0]), Ints{2});
+  const auto text = error_of([&] { run_onnx(g, {floats({3}, {0, 1, 2})}); });
+  EXPECT_NE(text.find("split is [3,1], wanted numbers that add up to 3"), std::string::npos) << text;
+}
+
+TEST(OnnxSequences, ErrorsNameTheLengthsOfTheModel) {
+  OnnxGraph g;
+  g.input("x", ElementType::f32, {"n"}).input("p", ElementType::i64, {"2"}).initializer("one", index(1));
+  g.node("SplitToSequence", {"x", "p"}, {"s"}).node("SequenceAt", {"s", "one"}, {"y"}).output("y");
+  const auto x = floats({4}, {0, 1, 2, 3});
+  const auto lengths = error_of([&] { run_onnx(g, {x, integers({2}, {5, -1})}); });
+  EXPECT_NE(lengths.find("split is [5,-1], wanted 0 or more"), std::string::npos) << lengths;
+  OnnxGraph even;
+  even.input("x", ElementType::f32, {"n"}).input("q", ElementType::i64, {"1"}).initializer("one", index(1));
+  even.initializer("none", Tensor(ElementType::i64, {0})).node("Reshape", {"q", "none"}, {"p"});
+  even.node("SplitToSequence", {"x", "p"}, {"s"}).node("SequenceAt", {"s", "one"}, {"y"}).output("y");
+  EXPECT_EQ(values(run_onnx(even, {x, integers({1}, {3})})[0]), List{3});
+  for (const std::int64_t wrong : {0, -3}) {
+    const auto text = error_of([&] { run_onnx(even, {x, integers({1}, {wrong})}); });
+    EXPECT_NE(text.find(fmt::format("split is {}, wanted 1 or more", wrong)), std::string::npos) << text;
+  }
+  OnnxGraph split;
+  split.input("x", ElementType::f32, {"n"}).input("p", ElementType::i64, {"2"});
+  split.node("Split", {"x", "p"}, {"y", "z"}).output("y").output("z");
+  const auto text = error_of([&] { run_onnx(split, {x, integers({2}, {-1, 5})}); });
+  EXPECT_NE(text.find("split is [-1,5], wanted 0 or more"), std::string::npos) << text;
+}
+
 TEST(OnnxSequences, ElementsOfDifferentSizesAreNotJoined) {
   const auto join = [](const Texts& attributes, const Dims& first, const Dims& second) {
     OnnxGraph g;

@@ -187,8 +187,8 @@ def try_one(
     quantised(base or f32, before, form, samples[len(measured) :], [])
     report = check(before, f32, measured)
     real = snr(before, f32, measured)
-    if abs(real - report["snr_db"]) > 1.5:
-        return f"{real:.1f} dB in ONNX Runtime, {report['snr_db']:.1f} dB reported"
+    if abs(real - report["sqnr_db"]) > 1.5:
+        return f"{real:.1f} dB in ONNX Runtime, {report['sqnr_db']:.1f} dB reported"
     if report["layers_matched"] != report["layers_with_weights"]:
         return f"{report['layers_matched']} of {report['layers_with_weights']} layers have a counterpart"
     if not report["leave_out"]:
@@ -196,8 +196,8 @@ def try_one(
         return "no layer is proposed" if hard else ""
     quantised(base or f32, after, form, samples[len(measured) :], report["leave_out"])
     better = snr(after, f32, measured)
-    print(f"{name} {form}: {real:.1f} dB, without {', '.join(report['leave_out'])} {better:.1f} dB, estimated {report['snr_without_db']:.1f} dB")
-    gain = report["snr_without_db"] - report["snr_db"]
+    print(f"{name} {form}: {real:.1f} dB, without {', '.join(report['leave_out'])} {better:.1f} dB, estimated {report['sqnr_without_db']:.1f} dB")
+    gain = report["sqnr_without_db"] - report["sqnr_db"]
     return "" if better >= real + min(3, gain / 3) else f"leaving out {report['leave_out']} gives {better:.1f} dB, not more than {real:.1f} dB"
 
 
@@ -256,9 +256,9 @@ def seeded(folder: pathlib.Path, failures: list[str]) -> None:
             inputs = inputs_of(model, 1, 7)
             report = check(before, f32, inputs)
             real = snr(before, f32, inputs)
-            print(f"{name} {form}: {real:.1f} dB, {report['snr_db']:.1f} dB reported, leave out {report['leave_out']}")
-            if report["layers_matched"] != report["layers_with_weights"] or abs(real - report["snr_db"]) > 1.5:
-                failures.append(f"{name} {form}: {report['layers_matched']} of {report['layers_with_weights']} layers, {report['snr_db']} dB, {real} dB")
+            print(f"{name} {form}: {real:.1f} dB, {report['sqnr_db']:.1f} dB reported, leave out {report['leave_out']}")
+            if report["layers_matched"] != report["layers_with_weights"] or abs(real - report["sqnr_db"]) > 1.5:
+                failures.append(f"{name} {form}: {report['layers_matched']} of {report['layers_with_weights']} layers, {report['sqnr_db']} dB, {real} dB")
 
 
 def equalised() -> onnx.ModelProto:
@@ -290,16 +290,16 @@ def by_lamina(folder: pathlib.Path, failures: list[str]) -> None:
                 failures.append(f"lamina {granularity} {kind}: not equalised: {done.stdout}{done.stderr}")
                 continue
             report = check(to, f32, samples)
-            own = min(layer["own_snr_db"] or math.inf for layer in report["layers"])
-            output = min(layer["snr_db"] for layer in report["layers"])
-            print(f"lamina {granularity} {kind}: {report['snr_db']:.1f} dB, own noise {own:.1f} dB at most, outputs of layers {output:.1f} dB")
+            own = min(layer["own_sqnr_db"] or math.inf for layer in report["layers"])
+            output = min(layer["sqnr_db"] for layer in report["layers"])
+            print(f"lamina {granularity} {kind}: {report['sqnr_db']:.1f} dB, own noise {own:.1f} dB at most, outputs of layers {output:.1f} dB")
             if own < 30 or output < 25:
                 failures.append(f"lamina {granularity} {kind}: own noise {own} dB, outputs of layers {output} dB")
             other = check(to, renamed(f32, folder / "equalised_renamed.onnx"), samples)
-            if other["layers_matched"] != report["layers_matched"] or min(layer["own_snr_db"] or math.inf for layer in other["layers"]) < 30:
+            if other["layers_matched"] != report["layers_matched"] or min(layer["own_sqnr_db"] or math.inf for layer in other["layers"]) < 30:
                 failures.append(f"lamina {granularity} {kind}, other names: {other['layers']}")
-            if kind == "onnx" and abs(snr(to, f32, samples) - report["snr_db"]) > 1.5:
-                failures.append(f"lamina {granularity}: {snr(to, f32, samples)} dB in ONNX Runtime, {report['snr_db']} dB reported")
+            if kind == "onnx" and abs(snr(to, f32, samples) - report["sqnr_db"]) > 1.5:
+                failures.append(f"lamina {granularity}: {snr(to, f32, samples)} dB in ONNX Runtime, {report['sqnr_db']} dB reported")
 
 
 def reordered(folder: pathlib.Path, failures: list[str]) -> None:

@@ -58,6 +58,15 @@ def splits() -> Iterator[Case]:
             z = Neg(x) p = Cast<to=7>(r) s = SplitToSequence<axis=0>(z,p) e = SequenceAt(s,i) y = Neg(e) }}""", feed
         yield f"split_one_{k}_{lengths[0]}", f"""g (float[n,3] x, float[{k}] r) => (float[a,3] y) {{
             z = Neg(x) p = Cast<to=7>(r) e = Split<axis=0>(z,p) y = Neg(e) }}""", feed
+    for k, lengths in itertools.product(("n", "2"), ((3, 1), (5, -1), (-1, 5), (2, 1))):
+        yield f"number_of_parts_{k}_{lengths[0]}_{lengths[1]}", f"""g (float[a,3] x, int64[{k}] p) => (int64 n) {{
+            s = SplitToSequence<axis=0>(x,p) n = SequenceLength(s) }}""", {"x": f(4, 3), "p": i(*lengths)}
+    for size in (3, 5):
+        yield f"number_of_known_parts_{size}", """g (float[a,3] x) => (int64 n) <int64[2] p={3, 1}> {
+            s = SplitToSequence<axis=0>(x,p) n = SequenceLength(s) }""", {"x": f(size, 3)}
+    for size in (3, 0, -1):
+        yield f"number_of_even_parts_{size}", """g (float[a,3] x, int64 p) => (int64 n) {
+            s = SplitToSequence<axis=0>(x,p) n = SequenceLength(s) }""", {"x": f(4, 3), "p": i(size)}
     for lengths in ((3, 1), (5, -1), (-1, 5), (2, 1)):
         yield f"split_two_{lengths[0]}_{lengths[1]}", """g (float[n,3] x, int64[2] p) => (float[a,3] y) {
             z = Neg(x) a, b = Split<axis=0>(z,p) e = Concat<axis=0>(a,b) y = Neg(e) }""", {"x": f(4, 3), "p": i(*lengths)}

@@ -158,6 +158,31 @@ class SmallFloats(unittest.TestCase):
             np.testing.assert_array_equal(self.run_model(read, x, *way), x.view(np.uint16))
             np.testing.assert_array_equal(self.run_model(loop, numbers, *way), -numbers)
 
+    def test_bits_of_halves_that_are_moved(self) -> None:
+        """What moves elements between the model's halves and BitCast keeps the bits of NaNs; arithmetic makes quiet ones."""
+        info, node, word = helper.make_tensor_value_info, helper.make_node, TensorProto.UINT16
+        bits = np.uint16([[0x7C01, 0x3C00, 0xFDAB], [0x7F81, 0xFF83, 0x0001]])
+        begin, end = numpy_helper.from_array(np.int64([1]), "b"), numpy_helper.from_array(np.int64([3]), "e")
+        axes, to = numpy_helper.from_array(np.int64([1]), "a"), numpy_helper.from_array(np.int64([-1]), "t")
+        rows = numpy_helper.from_array(np.int64([1, 0, 1]), "r")
+        moves = {
+            "Transpose": ([node("Transpose", ["x"], ["m"], perm=[1, 0])], bits.T),
+            "Reshape": ([node("Reshape", ["x", "t"], ["m"])], bits.reshape(-1)),
+            "Identity": ([node("Identity", ["x"], ["m"])], bits),
+            "Gather": ([node("Gather", ["x", "r"], ["m"])], bits[[1, 0, 1]]),
+            "Slice": ([node("Slice", ["x", "b", "e", "a"], ["m"])], bits[:, 1:3]),
+            "Concat": ([node("Concat", ["x", "x"], ["m"], axis=0)], np.concatenate([bits, bits])),
+            "all": ([node("Transpose", ["x"], ["u"]), node("Gather", ["u", "r"], ["v"]), node("Concat", ["v", "v"], ["w"], axis=1), node("Unsqueeze", ["w", "a"], ["m"])],
+                    np.concatenate([bits.T[[1, 0, 1]]] * 2, axis=1)[:, None]),
+        }
+        for half, dtype in ((TensorProto.FLOAT16, np.float16), (TensorProto.BFLOAT16, ml_dtypes.bfloat16)):
+            for name, (nodes, wanted) in moves.items():
+                for sizes in ([2, 3], ["n", "m"]):
+                    graph = helper.make_graph([*nodes, node("BitCast", ["m"], ["y"], to=word)], "g", [info("x", half, sizes)], [info("y", word, None)], [begin, end, axes, to, rows])
+                    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 26)], ir_version=13).SerializeToString()
+                    for way in ((), ("--reference",)):
+                        np.testing.assert_array_equal(self.run_model(model, bits.view(dtype), *way), wanted, str((name, sizes, way)))
+
     def test_losses_of_open_sizes(self) -> None:
         info = helper.make_tensor_value_info
         ins = [info("x", TensorProto.FLOAT, ["n", "c"]), info("t", TensorProto.INT64, ["m"]), info("w", TensorProto.FLOAT, ["k"])]

@@ -65,6 +65,13 @@ inline constexpr std::string_view kExamplesOfMovement[] = {
   y = GridSample(x, g) mode=bicubic padding_mode=reflection
 })",
     // shapes
+    R"(graph (x: f32[5,2]) -> (a, b, n) {
+  s = const i64[2] {2,3}
+  t = const i64[] {5}
+  l, n = CheckSizes(s, t) rule=sum what="split"
+  z = const i64[] {0}
+  a, b = VariadicSplit(x, z, l)
+})",
     R"(graph (x: f32[2,3,4]) -> (y) {
   o = const i64[3] {2,0,1}
   y = Transpose(x, o)

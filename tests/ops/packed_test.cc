@@ -134,5 +134,43 @@ TEST(Packed, loops_cut_and_join) {
   }
 }
 
+/// Carried from one iteration to the next, with a constant of the body, and chosen by a branch.
+TEST(Packed, loops_carry_and_branches_give_them) {
+  for (const auto type : kPacked) {
+    SCOPED_TRACE(name_of(type));
+    const auto x = codes(type, {3, 3}), row = codes(type, {1, 3}, 5);
+    Graph body;
+    body.add_input("i", {ElementType::i64, Shape(std::vector<Dim>{})});
+    const auto go_on = body.add_input("c", {ElementType::boolean, Shape(std::vector<Dim>{})});
+    const auto state = body.add_input("x", {type, Shape{3, 3}});
+    const auto longer = body.add(Concat{0}, {state, body.add_constant(row)});
+    const auto turned = body.add(Slice{}, {longer, body.add_constant(ints({1})), body.add_constant(ints({4})),
+                                           body.add_constant(ints({1}))});
+    body.add_result("c", go_on);
+    body.add_result("x", turned);
+    Loop loop;
+    loop.carried = 1;
+    Graph g, yes, no;
+    const auto input = g.add_input("x", {type, Shape{3, 3}});
+    const auto condition = g.add_input("b", {ElementType::boolean, Shape(std::vector<Dim>{})});
+    const auto twice = g.add_constant(Tensor::scalar<std::int64_t>(2));
+    const auto looped = g.node(g.add_node(loop, {twice, {}, input}, "loop", 1, {body})).outputs[0];
+    const auto taken = yes.add_input("x", {type, Shape{3, 3}}), left = no.add_input("x", {type, Shape{3, 3}});
+    yes.add_result("y", taken);
+    no.add_result("y", no.add(Transpose{}, {left, no.add_constant(ints({1, 0}))}));
+    const auto chosen = g.node(g.add_node(If{}, {condition, looped}, "if", 1, {yes, no})).outputs[0];
+    g.add_result("y", chosen);
+    const auto numbers = to_doubles(convert(x, ElementType::f32)),
+               last = to_doubles(convert(row, ElementType::f32));
+    std::vector<double> wanted(numbers.begin() + 6, numbers.end());
+    for (int i = 0; i < 2; ++i) wanted.insert(wanted.end(), last.begin(), last.end());
+    auto transposed = wanted;
+    for (std::size_t i = 0; i < 9; ++i) transposed[i] = wanted[i % 3 * 3 + i / 3];
+    for (const bool b : {true, false})
+      expect_values(interpret(g, {x, of_type(ElementType::boolean, {}, {b})})[0], {3, 3},
+                    b ? wanted : transposed);
+  }
+}
+
 }  // namespace
 }  // namespace lamina::testing

@@ -12,15 +12,14 @@
 namespace lamina::ir {
 namespace {
 
-/// Bytes by bytes whose numbers of so many bits stand in the other order.
-constexpr std::array<std::uint8_t, 256> reversed_numbers(unsigned bits) {
+/// Bytes by bytes whose bits stand in the other order.
+constexpr auto kReversed = [] {
   std::array<std::uint8_t, 256> table{};
   for (unsigned i = 0; i < 256; ++i)
-    for (unsigned bit = 0; bit < 8; bit += bits)
-      table[i] = static_cast<std::uint8_t>(table[i] | (i >> bit & ((1U << bits) - 1)) << (8 - bits - bit));
+    for (unsigned bit = 0; bit < 8; ++bit)
+      table[i] = static_cast<std::uint8_t>(table[i] | (i >> bit & 1U) << (7 - bit));
   return table;
-}
-constexpr auto kReversed = reversed_numbers(1), kReversedPairs = reversed_numbers(2);
+}();
 
 std::size_t bytes_of(ElementType type, std::size_t count) {
   return (count * static_cast<std::size_t>(bits_of(type)) + 7) / 8;
@@ -79,8 +78,8 @@ Tensor Blobs::tensor(const XmlFile& xml, pugi::xml_node node, const std::string&
   const std::size_t bytes = bytes_of(type.element, count);
   if (bytes > size) xml.fail(node, "{} has {} bytes, {} needs {}", what, size, to_string(type), bytes);
   if (bytes == 0) return Tensor(type.element, dims);
-  // Numbers of 4 bits have the low one first, those of 1 and 2 bits the high one.
-  const bool bits = type.element == ElementType::u1 || type.element == ElementType::u2;
+  // Numbers of 2 and 4 bits begin with the low one of a byte, single bits with the high one.
+  const bool bits = type.element == ElementType::u1;
   const bool change = bits ? order == BitOrder::high_first
                            : type.element == ElementType::boolean && !are_proper_booleans({data, bytes});
   if (change) return rewritten(xml, node, what, type.element, dims, data, offset, bytes);
@@ -111,7 +110,6 @@ Tensor Blobs::rewritten(const XmlFile& xml, pugi::xml_node node, const std::stri
     auto* const out = copy.data<std::uint8_t>().data();
     for_pieces(bytes, [&](std::size_t begin, std::size_t end) {
       std::transform(in + begin, in + end, out + begin, [&](std::uint8_t byte) {
-        if (type == ElementType::u2) return kReversedPairs[byte];
         return type == ElementType::u1 ? kReversed[byte] : static_cast<std::uint8_t>(byte != 0);
       });
     });

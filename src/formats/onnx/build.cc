@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "formats/onnx/importer.h"
+#include "ops/check_sizes.h"
 #include "ops/elementwise.h"
 #include "ops/eval.h"
 #include "ops/gathering.h"
@@ -40,8 +41,7 @@ ValueId checked_lengths(Call& c, ValueId lengths) {
   const auto sizes = dims_of_value(c.graph(), lengths);
   if (sizes && std::none_of(sizes->begin(), sizes->end(), [](const Dim& d) { return d == Dim(); }))
     return lengths;
-  lengths = c.convert(lengths, ElementType::i64);
-  return c.add(Minimum{}, {lengths, multiply(c, lengths, c.int_constant(2))});
+  return c.add_all(CheckSizes{SizesRule::any, "split"}, {lengths}, 2)[0];
 }
 
 ValueId cast(Call& c, ValueId v, ElementType type) {

@@ -17,8 +17,8 @@ ValueId folded(Call& c, ValueId v);
 ValueId axis_at_run_time(Call& c, std::int64_t axis, ValueId axes);
 /// The product of the sizes of the axes before `axis` (i64 [1], 0 or more), i64 [1].
 ValueId front_size(Call& c, ValueId x, ValueId axis);
-/// Lengths for VariadicSplit, i64. To ONNX a length below 0 is an error, -1 too, which to VariadicSplit is
-/// what is left: numbers that are computed are doubled where they are negative, and fail when the model runs.
+/// Lengths for VariadicSplit. To ONNX a length below 0 is an error, -1 too, which to VariadicSplit is what is
+/// left: numbers that are computed are checked when the model runs.
 ValueId checked_lengths(Call& c, ValueId lengths);
 /// Fails where a zero point, if there is one, has another type than the numbers that it is of.
 void require_same_type(const Call& c, std::size_t zero_point, std::size_t numbers);

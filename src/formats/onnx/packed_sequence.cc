@@ -4,6 +4,7 @@
 #include <limits>
 #include <numeric>
 
+#include "ops/check_sizes.h"
 #include "ops/control.h"
 #include "ops/elementwise.h"
 #include "ops/gathering.h"
@@ -106,15 +107,18 @@ void require_values(const Sequence& s) {
   if (s.form == SequenceForm::open) throw NotSupported{"a sequence that is not known"};
 }
 
-/// Sizes that all elements have. A size that differs between elements is -2, which fits no shape, so that the
-/// Reshape to these sizes fails at run time.
-ValueId common_sizes(const Building& b, const Sequence& s) {
+/// Sizes that all elements have along the axes from `axis` on; an error at run time where one differs between
+/// elements.
+ValueId common_sizes(const Building& b, const Sequence& s, std::int64_t axis = 0) {
   ReduceMax largest;
   ReduceMin smallest;
   largest.keep_dims = smallest.keep_dims = false;
   const auto first = b.ints_constant({0});
-  const auto most = b.add(largest, {s.values[1], first}), least = b.add(smallest, {s.values[1], first});
-  return b.add(Select{}, {b.add(Equal{}, {most, least}), most, b.int_constant(-2)});
+  const auto rank = static_cast<std::int64_t>(s.item.shape.rank());
+  const auto sizes = axis == 0 ? s.values[1] : b.slice(s.values[1], 1, axis, rank);
+  const auto most = b.add(largest, {sizes, first}), least = b.add(smallest, {sizes, first});
+  const CheckSizes same{SizesRule::same, "the shape of an element of a sequence"};
+  return b.add_all(same, {most, least}, 2)[0];
 }
 
 /// Elements of one shape, one behind the other along a new first axis.
@@ -153,8 +157,8 @@ ValueId joined_first(const Building& b, const Sequence& s) {
   const auto rank = static_cast<std::int64_t>(s.item.shape.rank());
   if (rank > 1) {
     const auto& dims = s.item.shape.dims();
-    const auto rest = pattern_of(b, Shape(std::vector<Dim>(dims.begin() + 1, dims.end())),
-                                 b.slice(common_sizes(b, s), 0, 1, rank));
+    const auto rest =
+        pattern_of(b, Shape(std::vector<Dim>(dims.begin() + 1, dims.end())), common_sizes(b, s, 1));
     pattern = b.concat({pattern, rest}, 0);
   }
   return b.reshape(s.values[0], pattern);

@@ -4,6 +4,7 @@
 #include "formats/onnx/build.h"
 #include "formats/onnx/convert.h"
 #include "formats/onnx/window.h"
+#include "ops/check_sizes.h"
 #include "ops/elementwise.h"
 #include "ops/gathering.h"
 #include "ops/movement.h"
@@ -115,8 +116,7 @@ std::optional<ValueId> pooled_shape(Call& c, ValueId indices) {
   return c.shape_of(c.graph().node(maker).inputs[0]);
 }
 
-/// Zeros behind, up to output_shape. Numbers below 0 would crop, which is an error: they get so large that no
-/// axis has as many elements.
+/// Zeros behind, up to output_shape. Numbers below 0 would crop, which is an error.
 ValueId padded_behind(Call& c, ValueId y, ValueId sizes) {
   const auto wanted = c.convert(c.in(2), ElementType::i64);
   const auto all = c.known_ints(wanted), known = c.known_ints(sizes);
@@ -125,12 +125,16 @@ ValueId padded_behind(Call& c, ValueId y, ValueId sizes) {
     for (std::size_t i = 0; fits && i < all->size(); ++i) fits = (*all)[i] >= (*known)[i];
     if (!fits) c.fail("output_shape is {}, wanted at least {}", to_string(*all), to_string(*known));
   }
-  const auto more = subtract(c, wanted, sizes);
-  const auto behind = c.add(Minimum{}, {more, multiply(c, more, c.int_constant(kMostPixels))});
-  return c.add(Pad{}, {y, c.filled(c.int_constant(0), c.shape_of(sizes)), folded(c, behind)});
+  const auto checked =
+      all && known ? wanted
+                   : c.add_all(CheckSizes{SizesRule::at_least, "output_shape"}, {wanted, sizes}, 2)[0];
+  const auto behind = folded(c, subtract(c, checked, sizes));
+  return c.add(Pad{}, {y, c.filled(c.int_constant(0), c.shape_of(sizes)), behind});
 }
 
-/// Writes each element to its place in zeros of the size before pooling. With output_shape, indices of a
+/// Writes each element to its place in zeros of the size before pooling. Where windows overlap, several
+/// elements may have the same place: the last one in the order of the indices (row-major) stays, as in ONNX's
+/// own reference, and as ScatterElementsUpdate has it. With output_shape, indices of a
 /// MaxPool of the model are counted in what it pooled, which windows do not tell where they left a border
 /// out. Other indices are counted in the size that the windows tell, as ONNX's own reference does it (ONNX
 /// Runtime counts them in output_shape).

@@ -140,6 +140,8 @@ Values convert_qlinear_conv(Call& c) {
 ValueId dequantize_operand(Call& c, std::size_t first, bool rows) {
   const auto x = c.in(first), scale = c.in(first + 1), zero = c.maybe(first + 2);
   const auto scale_rank = c.known_rank(scale);
+  if (scale_rank <= 1 && rows && c.rank(x) == 1)  // one row, which has one scale
+    return dequantize(c, x, c.to_scalar(scale), zero.valid() ? c.to_scalar(zero) : zero, 0);
   if (scale_rank <= 1) return dequantize(c, x, scale, zero, rows ? -2 : -1);
   auto wide = c.convert(x, ElementType::i32);
   if (zero.valid()) wide = subtract(c, wide, c.convert(zero, ElementType::i32));
@@ -149,6 +151,11 @@ ValueId dequantize_operand(Call& c, std::size_t first, bool rows) {
 Values convert_qlinear_matmul(Call& c) {
   const auto y = c.add(MatMul{}, {dequantize_operand(c, 0, true), dequantize_operand(c, 3, false)});
   if (c.known_rank(c.in(6)) > 1) c.unsupported("a scale of the result by row");
+  if (const auto rank = c.rank(y); rank && *rank < 2) {
+    const auto zero = c.maybe(7);
+    return {
+        quantize(c, y, c.to_scalar(c.in(6)), zero.valid() ? c.to_scalar(zero) : zero, ElementType::u8, 0)};
+  }
   return {quantize(c, y, c.in(6), c.maybe(7), ElementType::u8, -2)};
 }
 

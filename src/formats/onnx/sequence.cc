@@ -17,9 +17,11 @@ std::int64_t number_of(const std::string& text) {
   return value;
 }
 
+constexpr std::size_t kHasLength = 5, kSizes = 6;  // places of attributes
+
 /// The node of a sequence has as its attributes: form, axis, whether elements keep it, element type, whether
-/// the rank is known, sizes (-1 where unknown).
-Strings written(const Sequence& s) {
+/// the rank is known, whether a length that is checked is the last input, sizes (-1 where unknown).
+Strings written(const Sequence& s, bool has_length) {
   Strings out;
   const auto put = [&](std::int64_t v) { out.push_back(std::to_string(v)); };
   put(static_cast<std::int64_t>(s.form));
@@ -27,6 +29,7 @@ Strings written(const Sequence& s) {
   put(s.keeps_axis ? 1 : 0);
   put(static_cast<std::int64_t>(s.item.element));
   put(s.item.shape.ranked() ? 1 : 0);
+  put(has_length ? 1 : 0);
   if (s.item.shape.ranked())
     for (const auto& d : s.item.shape.dims()) put(d.known() ? d.size() : -1);
   return out;
@@ -48,12 +51,13 @@ Sequence sequence_of(const Graph& graph, ValueId v) {
   Sequence s;
   s.form = static_cast<SequenceForm>(number_of(said.at(0)));
   s.values = node.inputs;
+  if (number_of(said.at(kHasLength)) != 0) s.values.pop_back();
   s.axis = number_of(said.at(1));
   s.keeps_axis = number_of(said.at(2)) != 0;
   s.item.element = static_cast<ElementType>(number_of(said.at(3)));
   if (number_of(said.at(4)) != 0) {
     std::vector<Dim> dims;
-    for (std::size_t i = 5; i < said.size(); ++i) {
+    for (std::size_t i = kSizes; i < said.size(); ++i) {
       const auto size = number_of(said[i]);
       dims.push_back(size < 0 ? Dim() : Dim(size));
     }
@@ -62,9 +66,18 @@ Sequence sequence_of(const Graph& graph, ValueId v) {
   return s;
 }
 
-ValueId add_sequence(Graph& graph, const Sequence& s) {
-  const auto node = graph.add_node(Opaque{"", std::string(kSequence), "", written(s)}, s.values, {}, 1);
+ValueId add_sequence(Graph& graph, const Sequence& s, ValueId length) {
+  auto inputs = s.values;
+  if (length.valid()) inputs.push_back(length);
+  const auto node = graph.add_node(Opaque{"", std::string(kSequence), "", written(s, length.valid())},
+                                   std::move(inputs), {}, 1);
   return graph.node(node).outputs[0];
+}
+
+ValueId checked_length_of(const Graph& graph, ValueId v) {
+  const auto& node = graph.node(graph.producer(v));
+  const bool has = number_of(node.op.as<Opaque>()->attributes.at(kHasLength)) != 0;
+  return has ? node.inputs.back() : ValueId{};
 }
 
 bool takes_sequences(std::string_view op_type) {
@@ -114,7 +127,7 @@ TensorType item_type(const Graph& graph, const Sequence& s) {
 
 Values held_values(const Graph& graph, ValueId v) {
   Values all{v};
-  if (is_sequence(graph, v)) all = graph.node(graph.producer(v)).inputs;
+  if (is_sequence(graph, v)) all = sequence_of(graph, v).values;
   std::erase_if(all, [&](ValueId held) { return graph.constant(held) != nullptr; });
   return all;
 }

@@ -35,7 +35,11 @@ inline constexpr std::size_t kLongestList = 4096;  ///< elements of a listed seq
 bool is_sequence(const Graph& graph, ValueId v);
 /// `v` is a sequence.
 Sequence sequence_of(const Graph& graph, ValueId v);
-ValueId add_sequence(Graph& graph, const Sequence& s);
+/// `length`: i64 scalar, the length of a sequence that may be wrong at run time, which is an error then;
+/// invalid where its form tells the length.
+ValueId add_sequence(Graph& graph, const Sequence& s, ValueId length = {});
+/// The length that add_sequence() got.
+ValueId checked_length_of(const Graph& graph, ValueId v);
 /// Operators whose converters take sequences.
 bool takes_sequences(std::string_view op_type);
 /// Erases the sequences that nothing reads.

@@ -5,6 +5,7 @@
 #include "formats/onnx/importer.h"
 #include "formats/onnx/packed_sequence.h"
 #include "formats/onnx/sequence_operators.h"
+#include "ops/check_sizes.h"
 #include "ops/control.h"
 #include "ops/elementwise.h"
 #include "ops/generation.h"
@@ -13,18 +14,18 @@
 
 namespace lamina::onnx {
 
-Values sequence_values(Call& c, const Sequence& s) {
+Values sequence_values(Call& c, const Sequence& s, ValueId length) {
   if (s.form == SequenceForm::listed && s.values.size() > kLongestList)
     c.unsupported("a sequence of {} elements, more than {}", s.values.size(), kLongestList);
   auto& budget = c.importer().sequence_budget;
   if ((budget -= static_cast<int>(s.values.size())) < 0) c.unsupported("too many sequences");
-  return {add_sequence(c.graph(), s)};
+  return {add_sequence(c.graph(), s, length)};
 }
 
-Values list_values(Call& c, Values elements) {
+Values list_values(Call& c, Values elements, ValueId length) {
   for (auto v : elements)
     if (is_sequence(c.graph(), v)) c.fail("a sequence as an element of a sequence");
-  return sequence_values(c, {SequenceForm::listed, std::move(elements), {}});
+  return sequence_values(c, {SequenceForm::listed, std::move(elements), {}}, length);
 }
 
 Sequence sequence_in(const Call& c, std::size_t input) {
@@ -35,6 +36,12 @@ Sequence sequence_in(const Call& c, std::size_t input) {
 }
 
 namespace {
+
+/// The checked length of a list that has as many elements more; invalid where nothing is checked.
+ValueId checked_length(Call& c, std::size_t input, std::int64_t more) {
+  const auto length = checked_length_of(c.graph(), c.in(input));
+  return length.valid() ? add(c, length, c.int_constant(more)) : length;
+}
 
 ValueId element_in(const Call& c, std::size_t input) {
   const auto v = c.in(input);
@@ -79,7 +86,7 @@ Values convert_insert(Call& c) {
     const auto place = c.has(2) ? position(c, 2, all.size(), all.size()) : all.size();
     if (place) {
       all.insert(all.begin() + static_cast<std::ptrdiff_t>(*place), element);
-      return sequence_values(c, s);
+      return sequence_values(c, s, checked_length(c, 0, 1));
     }
   }
   return sequence_values(c, with_inserted(c, s, element, c.maybe(2)));
@@ -90,7 +97,7 @@ Values convert_erase(Call& c) {
   if (s.form == SequenceForm::listed)
     if (const auto place = place_of(c, s.values)) {
       s.values.erase(s.values.begin() + static_cast<std::ptrdiff_t>(*place));
-      return sequence_values(c, s);
+      return sequence_values(c, s, checked_length(c, 0, -1));
     }
   return sequence_values(c, without(c, s, c.has(1) ? c.in(1) : c.int_constant(-1)));
 }
@@ -103,7 +110,12 @@ Values convert_at(Call& c) {
   return {element_at(c, s, c.in(1))};
 }
 
-Values convert_length(Call& c) { return {length_of(c, sequence_in(c, 0))}; }
+/// Where lengths of parts show at run time they are checked though nobody reads the parts.
+Values convert_length(Call& c) {
+  const auto s = sequence_in(c, 0);
+  const auto checked = checked_length_of(c.graph(), c.in(0));
+  return {checked.valid() ? checked : length_of(c, s)};
+}
 
 Values join_list(Call& c, Values parts, std::int64_t axis, bool new_axis) {
   if (parts.empty()) c.fail("the sequence is empty");
@@ -129,40 +141,43 @@ Values convert_join(Call& c) {
 Values even_parts(Call& c, std::int64_t axis, ValueId part) {
   const auto x = c.in(0);
   const auto zero = c.int_constant(0);
+  if (!c.known_ints(part)) part = c.add_all(CheckSizes{SizesRule::positive, "split"}, {part}, 2)[0];
   part = c.to_scalar(c.convert(part, ElementType::i64));
-  part = c.add(Maximum{}, {part, zero});  // a step of 0 fails, one below 0 would make no parts
   const auto size = c.pick(c.shape_of(x), 0, axis);
   const auto starts = c.add(Range{ElementType::i64}, {zero, size, part});
   const auto lengths = c.add(Minimum{}, {part, subtract(c, size, starts)});
   return sequence_values(c, {SequenceForm::parts, {x, starts, lengths}, {}, axis});
 }
 
+/// Lengths that are not below 0 and add up to the size of the axis, and their number: a CheckSizes.
+Values checked_sum(Call& c, std::int64_t axis, ValueId lengths) {
+  const auto size = c.pick(c.shape_of(c.in(0)), 0, axis);
+  return c.add_all(CheckSizes{SizesRule::sum, "split"}, {lengths, size}, 2);
+}
+
 /// Splits into parts of given lengths, whose number is known at run time only, or too large for a list.
 Values uneven_parts(Call& c, std::int64_t axis, ValueId lengths) {
-  lengths = c.convert(lengths, ElementType::i64);
+  const auto checked = checked_sum(c, axis, lengths);
+  lengths = checked[0];
   ReduceSum sum;
   sum.keep_dims = true;
   const auto sizes = c.shape_of(c.in(0));
   const auto rank = static_cast<std::int64_t>(c.known_rank(c.in(0)));
-  const auto zero = c.ints_constant({0});
-  const auto negative = c.convert(c.add(Less{}, {lengths, zero}), ElementType::i64);
-  const auto any_negative = c.add(Greater{}, {c.add(sum, {negative, zero}), zero});
-  Values pattern{c.add(Select{}, {any_negative, c.ints_constant({-2}), c.add(sum, {lengths, zero})})};
+  Values pattern{c.add(sum, {lengths, c.ints_constant({0})})};
   if (axis > 0) pattern.insert(pattern.begin(), c.slice(sizes, 0, 0, axis));
   if (axis + 1 < rank) pattern.push_back(c.slice(sizes, 0, axis + 1, rank));
-  // The Reshape checks when the model runs that the lengths add up to the size of the axis and are not below
-  // 0.
+  // Parts that are joined again are x itself: it depends on the check, too.
   const auto x = c.reshape(c.in(0), c.concat(std::move(pattern), 0));
   const auto starts = c.add(CumSum{true}, {lengths, c.int_constant(0)});
-  return sequence_values(c, {SequenceForm::parts, {x, starts, lengths}, {}, axis});
+  return sequence_values(c, {SequenceForm::parts, {x, starts, lengths}, {}, axis}, checked[1]);
 }
 
-Values listed_parts(Call& c, std::int64_t axis, ValueId lengths, std::int64_t count) {
-  if (count == 0) return sequence_values(c, {SequenceForm::listed, {}, {c.element(c.in(0)), {}}});
+Values listed_parts(Call& c, std::int64_t axis, ValueId lengths, std::int64_t count, ValueId length = {}) {
+  if (count == 0) return sequence_values(c, {SequenceForm::listed, {}, {c.element(c.in(0)), {}}}, length);
   auto parts = c.add_all(VariadicSplit{}, {c.in(0), c.int_constant(axis), lengths}, static_cast<int>(count));
   if (!c.has(1) && !c.flag("keepdims", true))
     for (auto& v : parts) v = c.squeeze(v, {axis});
-  return list_values(c, std::move(parts));
+  return list_values(c, std::move(parts), length);
 }
 
 Values convert_split_by_lengths(Call& c, std::int64_t axis) {
@@ -170,9 +185,12 @@ Values convert_split_by_lengths(Call& c, std::int64_t axis) {
   if (!count.known() || count.size() > static_cast<std::int64_t>(kLongestList))
     return uneven_parts(c, axis, c.in(1));
   const auto known = c.known_ints(c.in(1));
-  const auto lengths = checked_lengths(c, c.in(1));
-  if (!known) return listed_parts(c, axis, lengths, count.size());
-  return listed_parts(c, axis, c.ints_constant(*known), std::ssize(*known));
+  const auto given = known ? c.ints_constant(*known) : c.in(1);
+  const auto lengths = checked_lengths(c, given);
+  if (known && c.shape(c.in(0))[static_cast<std::size_t>(axis)].known())
+    return listed_parts(c, axis, lengths, count.size());
+  const auto checked = checked_sum(c, axis, given);
+  return listed_parts(c, axis, lengths == given ? given : checked[0], count.size(), checked[1]);
 }
 
 Values convert_split_to_sequence(Call& c) {

@@ -5,6 +5,7 @@
 #include "base/divide.h"
 #include "formats/onnx/build.h"
 #include "formats/onnx/convert.h"
+#include "ops/check_sizes.h"
 #include "ops/elementwise.h"
 #include "ops/gathering.h"
 #include "ops/movement.h"
@@ -138,8 +139,9 @@ std::pair<ValueId, ValueId> computed_pads(Call& c, ValueId x, ValueId pads, Valu
   return {for_all_axes(c, x, axes, begins), for_all_axes(c, x, axes, ends)};
 }
 
-/// Pads that are negative cut first: what is wrapped around is what they leave.
-ValueId wrapped(Call& c, ValueId x, ValueId begins, ValueId ends) {
+/// Pads that are negative cut first: what they leave is repeated, or is too little, which is an error. (The
+/// operator itself, as OpenVINO's, reflects into what is cut.)
+ValueId repeated(Call& c, PadMode mode, ValueId x, ValueId begins, ValueId ends) {
   const auto cuts = [&](ValueId pads) {
     const auto known = c.known_ints(pads);
     return !known || std::any_of(known->begin(), known->end(), [](auto pad) { return pad < 0; });
@@ -151,7 +153,7 @@ ValueId wrapped(Call& c, ValueId x, ValueId begins, ValueId ends) {
     begins = part(Maximum{}, begins);
     ends = part(Maximum{}, ends);
   }
-  return c.add(Pad{PadMode::wrap}, {x, begins, ends});
+  return c.add(Pad{mode}, {x, begins, ends});
 }
 
 Values convert_pad(Call& c) {
@@ -169,7 +171,7 @@ Values convert_pad(Call& c) {
     if (c.has(2)) value = c.to_scalar(c.in(2));
   }
   const auto mode = pad_mode(c);
-  if (mode == PadMode::wrap) return {wrapped(c, x, pads.first, pads.second)};
+  if (mode != PadMode::constant) return {repeated(c, mode, x, pads.first, pads.second)};
   Values inputs{x, pads.first, pads.second};
   if (value.valid()) inputs.push_back(value);
   return {c.add(Pad{mode}, std::move(inputs))};
@@ -191,7 +193,8 @@ Values convert_center_crop_pad(Call& c) {
   const auto zero = c.ints_constant({0}), two = c.ints_constant({2});
   const auto chosen = c.ints_constant(axes);
   if (!axes.empty()) sizes = c.add(Gather{}, {sizes, chosen, c.int_constant(0)});
-  const auto wanted = c.convert(c.in(1), ElementType::i64);
+  const auto wanted = c.known_ints(c.in(1)) ? c.convert(c.in(1), ElementType::i64)
+                                            : c.add_all(CheckSizes{SizesRule::any, "shape"}, {c.in(1)}, 2)[0];
   const auto more = c.add(Maximum{}, {subtract(c, wanted, sizes), zero});
   const auto less = c.add(Maximum{}, {subtract(c, sizes, wanted), zero});
   const auto front_more = divide(c, more, two), front_less = divide(c, less, two);

@@ -62,12 +62,10 @@ std::uint64_t ConstantFile::add(const Tensor& tensor) {
 
 Tensor high_bits_first(const Tensor& bits) {
   Tensor out = bits.clone();
-  const auto step = static_cast<unsigned>(bits_of(bits.element_type()));
   for (std::size_t i = 0; i < out.bytes(); ++i) {
     const auto in = static_cast<unsigned>(out.raw()[i]);
     unsigned reversed = 0;
-    for (unsigned bit = 0; bit < 8; bit += step)
-      reversed |= (in >> bit & ((1U << step) - 1)) << (8 - step - bit);
+    for (unsigned bit = 0; bit < 8; ++bit) reversed |= (in >> bit & 1U) << (7 - bit);
     out.raw()[i] = static_cast<std::byte>(reversed);
   }
   return out;

@@ -3,6 +3,7 @@
 #include <numeric>
 
 #include "formats/ir/write/legalise.h"
+#include "ops/check_sizes.h"
 #include "ops/elementwise.h"
 #include "ops/gathering.h"
 #include "ops/generation.h"
@@ -45,6 +46,18 @@ std::vector<ValueId> pad(Legalisation& c) {
     y = c.add(Gather{}, {y, around, c.integer(axis, name)}, name + "_wrapped");
   }
   return {y};
+}
+
+/// OpenVINO knows no such check. A length of -1 would be what is left to its VariadicSplit, so that numbers
+/// below 0 are doubled: then they are lengths to nobody.
+std::vector<ValueId> check_sizes(Legalisation& c) {
+  auto sizes = c.converted(c.in(0), ElementType::i64, "sizes");
+  const auto count = c.type(sizes).shape.ranked() && c.rank(sizes) == 0 ? c.integer(1, "number")
+                                                                        : c.size_of(sizes, 0, "number");
+  const auto known = c.known_ints(sizes);
+  if (!known || std::any_of(known->begin(), known->end(), [](auto size) { return size < 0; }))
+    sizes = c.add(Minimum{}, {sizes, c.add(Multiply{}, {sizes, c.integer(2, "two")}, "doubled")}, "checked");
+  return {sizes, count};
 }
 
 std::vector<ValueId> trilu(Legalisation& c) {
@@ -182,6 +195,7 @@ std::vector<ValueId> running_sum(Legalisation& c) {
 void register_movement(LegalisationTable& t) {
   t.add("Pad", pad);
   t.add("Trilu", trilu);
+  t.add("CheckSizes", check_sizes);
   t.add("CumProd", running_product);
   t.add("CumSum", running_sum);
   t.add("OneHot", one_hot);

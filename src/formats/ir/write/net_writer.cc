@@ -154,8 +154,7 @@ Outlet NetWriter::write_tensor(const Tensor& tensor, const std::string& name, Ou
                                bool may_compress) {
   const ElementType type = tensor.element_type();
   const bool wide = type == ElementType::f32 || type == ElementType::f64;
-  const bool bits = type == ElementType::u1 || type == ElementType::u2;
-  Tensor stored = bits ? high_bits_first(tensor) : tensor;
+  Tensor stored = type == ElementType::u1 ? high_bits_first(tensor) : tensor;
   const auto& options = writing_.options;
   if (wide && options.keep_halves && options.version > 10 && may_compress)
     if (Halves halves = halves_of(tensor); halves.inexact == 0)

@@ -1,0 +1,54 @@
+/// What the report of `check --against` says in sentences, and the names in its JSON.
+#include "tool/noise_report.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <limits>
+#include <nlohmann/json.hpp>
+
+namespace lamina::tool {
+namespace {
+
+constexpr double kInfinite = std::numeric_limits<double>::infinity();
+
+NoiseReport report(double snr, double snr_of_rest) {
+  NoiseReport out;
+  out.has_shares = true;
+  out.compared = 1000;
+  out.snr = out.snr_without = snr;
+  out.snr_of_rest = snr_of_rest;
+  return out;
+}
+
+bool has_line(const NoiseReport& r, const std::string& text) {
+  const auto lines = lines_of(r);
+  return std::any_of(lines.begin(), lines.end(),
+                     [&](const auto& line) { return line.find(text) != std::string::npos; });
+}
+
+TEST(NoiseReport, outputs_that_cannot_be_compared_are_a_sentence) {
+  const auto r = report(24, -kInfinite);
+  EXPECT_TRUE(has_line(
+      r,
+      "With everything that was measured in f32 the worst output cannot be compared with that of the f32 "
+      "model: it has another shape, or NaN or infinities that the other does not have."));
+  for (const auto& line : lines_of(r)) EXPECT_EQ(line.find("has not comparable"), std::string::npos) << line;
+}
+
+TEST(NoiseReport, noise_without_a_layer_has_a_figure) {
+  EXPECT_TRUE(has_line(report(24, 31),
+                       "With everything that was measured in f32 the worst output has 31.0 dB. Some of the "
+                       "noise belongs to no layer of the table."));
+  EXPECT_FALSE(has_line(report(24, kInfinite), "With everything"));
+}
+
+TEST(NoiseReport, the_document_says_sqnr_as_that_of_quantize) {
+  const auto j = json_of({}, report(24, 100));
+  EXPECT_EQ(j["sqnr_db"], 24);
+  for (const auto* name : {"sqnr_without_db", "sqnr_of_rest_db"}) EXPECT_TRUE(j.contains(name)) << name;
+  for (const auto& [name, value] : j.items()) EXPECT_FALSE(name.starts_with("snr")) << name;
+}
+
+}  // namespace
+}  // namespace lamina::tool
