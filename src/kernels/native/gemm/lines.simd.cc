@@ -97,7 +97,11 @@ HWY_INLINE void multiply(Bytes a, Bytes a4, Bytes b_first, Bytes next, const Ste
       for (int v = 0; v < N; ++v) {
         const V x = hn::LoadU(d, b + v * kLanes);
 #pragma GCC unroll 8
-        for (int m = 0; m < R; ++m) multiply_add_floats(x, numbers[m], sums[m][v]);
+        for (int m = 0; m < R; ++m)
+          if constexpr (R == 1)  // compilers multiply by what lies in memory then
+            sums[m][v] = hn::MulAdd(x, numbers[m], sums[m][v]);
+          else
+            multiply_add_floats(x, numbers[m], sums[m][v]);
       }
     } else {
       V columns[N];
