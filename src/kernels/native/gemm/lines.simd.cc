@@ -258,7 +258,9 @@ void run_rows(const ThinTile& t, const Piece& p, std::int64_t rows) {
 /// At most kMostLineRows rows from `m` on, by at most kLineColumns columns from `n` on: lines block by block.
 void run_columns(const ThinTile& t, std::int64_t m, std::int64_t rows, std::int64_t n, std::int64_t columns) {
   HWY_ALIGN float held[kHeldSums];
-  const auto most = HWY_MAX(kLeastLines, kPieceFloats / columns);
+  // Columns of wide lines meet few sets of L1, as many as the lines have.
+  const auto width = HWY_MAX(columns, HWY_MIN(t.b_step, gemm::kLineColumns));
+  const auto most = HWY_MAX(kLeastLines, kPieceFloats / width);
   const auto pieces = (t.depth + most - 1) / most;
   const auto lines = pieces > 1 ? ((t.depth + pieces - 1) / pieces + 3) / 4 * 4 : HWY_MAX(1, t.depth);
   const auto parts = (rows + kMostRows - 1) / kMostRows;
