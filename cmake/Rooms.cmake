@@ -32,8 +32,9 @@ function(lamina_hot_units out)
   # At -O3 g++ 12 takes the value of an empty std::optional for one that may be read.
   set_property(SOURCE ${ARGN} APPEND PROPERTY COMPILE_OPTIONS
     $<$<CONFIG:Release>:-O3> $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>)
-  # With a precompiled header g++ 12 takes that header's -O2 for all behind a target pragma, and leaves plain loops scalar.
-  list(FILTER ARGN INCLUDE REGEX "/stages/(integer\\.simd|generic)\\.cc$")
+  # With a precompiled header g++ 12 takes that header's -O2 for all behind a target pragma, and leaves plain loops scalar
+  # and sums of products in memory.
+  list(FILTER ARGN INCLUDE REGEX "/(stages/(integer\\.simd|generic)|gemm/lines\\.simd)\\.cc$")
   set_property(SOURCE ${ARGN} PROPERTY SKIP_PRECOMPILE_HEADERS ON)
 endfunction()
 

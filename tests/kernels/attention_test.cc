@@ -54,6 +54,34 @@ TEST(Attention, scales) {
   check_all_offers(parse(attention(inputs + ", m: f32[14,19], s: f32[1,1]", "q, k, v, m, s")), 3);
 }
 
+/// Keys and values are read in place, also where several heads share them.
+TEST(Attention, few_queries) {
+  std::uint64_t seed = 0;
+  struct Case {
+    std::string q, k, v;
+  };
+  for (const auto& [q, k, v] : std::vector<Case>{{"1,64", "1,64", "1,64"},
+                                                 {"2,4,1,64", "2,4,300,64", "2,4,300,64"},
+                                                 {"1,3,8,128", "1,3,77,128", "1,3,77,40"},
+                                                 {"2,4,3,64", "2,1,50,64", "2,1,50,64"},
+                                                 {"6,12,65", "6,1030,65", "6,1030,3"},
+                                                 {"6,13,65", "6,103,65", "6,103,66"},
+                                                 {"5,2,8", "5,33,8", "33,17"},
+                                                 {"7,64", "2,1000,64", "1000,65"}})
+    for (const std::string mask : {"", "f32[]", "f32[1,1]", "boolean[]"})
+      for (const std::string more : {"", "causal=true"}) {
+        SCOPED_TRACE(fmt::format("{} {} {} {} {}", q, k, v, mask, more));
+        const auto inputs = fmt::format("q: f32[{}], k: f32[{}], v: f32[{}], s: f32[]", q, k, v);
+        check_all_offers(parse(attention(mask.empty() ? inputs : inputs + ", m: " + mask,
+                                         mask.empty() ? "q, k, v, _, s" : "q, k, v, m, s", more)),
+                         ++seed);
+      }
+  for (const std::string mask : {"f32[8,300]", "boolean[8,300]", "f32[2,1,8,1]", "boolean[2,3,8,300]"})
+    check_all_offers(parse(attention("q: f32[2,3,8,64], k: f32[2,3,300,64], v: f32[2,3,300,64], m: " + mask,
+                                     "q, k, v, m")),
+                     ++seed);
+}
+
 /// Rows in which little or nothing takes part, NaN and infinities.
 TEST(Attention, extremes) {
   check_all_offers(parse(attention("q: f32[4,8], k: f32[3,8], v: f32[3,5]", "q, k, v, m", "",

@@ -1,5 +1,6 @@
 /// softmax(q * k^T * scale + mask) * v, a block of rows at a time: the scores of a block stay in the cache,
-/// those of all heads are never written. Keys (times the scale) and values are packed once per run.
+/// those of all heads are never written. Keys (times the scale) and values are packed once per run, or read
+/// in place where few queries read them: then packing would take longer than the products.
 #include "kernels/native/offers.h"
 
 #include <algorithm>
@@ -38,14 +39,15 @@ struct Heads {
   Positions<4> batch;  ///< which matrix of queries, of keys and of values; the row of the mask for query 0
   std::int64_t k_count = 1, v_count = 1;
   bool causal = false, has_scale = false;
+  bool in_place = false;  ///< keys and values are read in place; queries are scaled
   const SoftmaxTable* softmax = nullptr;
   std::vector<Block> blocks;  ///< one for most rows, perhaps one for those left over
   Parts parts;                ///< blocks of a batch
   Mask mask;
   Division k_packing, v_packing, all;
   // Scratch, in floats.
-  std::int64_t k_at = 0, k_row = 0, v_at = 0, v_row = 0, mask_at = 0, scores_at = 0, scores_row = 0,
-               scratch = 0;
+  std::int64_t q_at = 0, q_row = 0, k_at = 0, k_row = 0, v_at = 0, v_row = 0, mask_at = 0, scores_at = 0,
+               scores_row = 0, scratch = 0;
 
   std::int64_t tasks() const { return batch.count() * parts.number; }
 };
@@ -53,9 +55,10 @@ struct Heads {
 Dims leading(const Dims& dims) { return Dims(dims.begin(), dims.end() - 2); }
 
 /// A product that runs where it is called.
-gemm::Product product(const Machine& machine, std::int64_t rows, std::int64_t depth, std::int64_t columns) {
+gemm::Product product(const Machine& machine, std::int64_t rows, std::int64_t depth, std::int64_t columns,
+                      gemm::Order order) {
   auto p = gemm::plain_product(machine, rows, depth, columns, depth,
-                               Epilogue({ElementType::f32, Layout::plain, columns}));
+                               Epilogue({ElementType::f32, Layout::plain, columns}), order);
   p.divide(1);
   return p;
 }
@@ -92,7 +95,12 @@ Cost blocks_cost(const Machine& machine, const Heads& c) {
     for (const auto* product : {&c.blocks[i].scores, &c.blocks[i].result})
       products += product->cost(Family::native_gemm, 0) * times;
   }
-  return calls_of(machine, Family::native_gemm, 1) + products * static_cast<double>(c.batch.count()) +
+  // Of each matrix its product knows, but not that all of them do not stay in L2.
+  const double in_place =
+      c.in_place ? 4.0 * static_cast<double>((c.k_count * c.size + c.v_count * c.width) * c.columns) : 0;
+  return calls_of(machine, Family::native_gemm, 1) +
+         cost_of(machine, Family::far_weights, 0, beyond_l2(machine, in_place), 0) +
+         products * static_cast<double>(c.batch.count()) +
          cost_of(machine, Family::attention_softmax, scores);
 }
 
@@ -105,6 +113,14 @@ std::int64_t rows_of_block(const Machine& machine, const Heads& c) {
   const double work = static_cast<double>(rows * c.columns) * static_cast<double>(c.size + c.width);
   const auto wanted = units_wanted(cost_of(machine, Family::native_gemm, work).us(), threads_here());
   return std::clamp(ceil_div(rows, wanted), least, most);
+}
+
+/// Whether so few queries read each matrix of keys or values that packing it does not pay. Keys are read as
+/// lists: sums of short lists spend their time on adding up lanes.
+bool reads_in_place(const Machine& machine, const Heads& c) {
+  constexpr std::int64_t kFewQueries = 12, kFewOfShortKeys = 2;
+  const auto readers = ceil_div(c.batch.count() * c.rows, std::min(c.k_count, c.v_count));
+  return readers <= (c.size < 4 * gemm::lanes_of(machine.isa()) ? kFewOfShortKeys : kFewQueries);
 }
 
 Heads code_of(const NodeView& v) {
@@ -125,17 +141,20 @@ Heads code_of(const NodeView& v) {
   for (std::size_t i = 0; i < rank; ++i)
     c.batch.add(batch[i], {q_strides[i], k_strides[i], v_strides[i], c.mask.strides[i]});
 
+  c.in_place = reads_in_place(v.machine(), c);
   c.parts = even_parts(c.rows, rows_of_block(v.machine(), c));
   const auto rest = c.rows - (c.parts.number - 1) * c.parts.size;
   for (const auto rows : {c.parts.size, rest}) {
-    Block b{rows, product(v.machine(), rows, c.size, c.columns),
-            product(v.machine(), rows, c.columns, c.width)};
+    using gemm::Order;
+    Block b{rows, product(v.machine(), rows, c.size, c.columns, c.in_place ? Order::lists : Order::panels),
+            product(v.machine(), rows, c.columns, c.width, c.in_place ? Order::lines : Order::panels)};
     b.scores.epilogue.added.step = c.mask.step * c.columns;
     c.blocks.push_back(std::move(b));
   }
 
-  c.k_row = round_up(c.blocks[0].scores.packed_floats(), 16);
-  c.v_row = round_up(c.blocks[0].result.packed_floats(), 16);
+  c.q_row = c.in_place ? round_up(c.rows * c.size, 16) : 0;
+  c.k_row = c.in_place ? 0 : round_up(c.blocks[0].scores.packed_floats(), 16);
+  c.v_row = c.in_place ? 0 : round_up(c.blocks[0].result.packed_floats(), 16);
   c.k_packing = divided_here(c.k_count, packing_cost(v.machine(), c.k_count * c.k_row).us());
   c.v_packing = divided_here(c.v_count, packing_cost(v.machine(), c.v_count * c.v_row).us());
   c.all = divided_here(c.tasks(), blocks_cost(v.machine(), c).us());
@@ -144,6 +163,7 @@ Heads code_of(const NodeView& v) {
     c.scratch += round_up(floats, 16);
     return at;
   };
+  c.q_at = take(c.all.slots * c.q_row);
   c.k_at = take(c.k_count * c.k_row);
   c.v_at = take(c.v_count * c.v_row);
   if (c.mask.kind == Mask::Kind::boolean || c.mask.kind == Mask::Kind::spread)
@@ -160,10 +180,14 @@ class AttentionRun {
         args_(args),
         scratch_(static_cast<float*>(args.scratch)),
         q_(static_cast<const float*>(args.in[0])),
+        k_(static_cast<const float*>(args.in[1])),
+        v_(static_cast<const float*>(args.in[2])),
+        scale_(code.has_scale ? *static_cast<const float*>(args.in[4])
+                              : 1 / std::sqrt(static_cast<float>(code.size))),
         out_(static_cast<float*>(args.out[0])) {}
 
   void operator()() {
-    pack();
+    if (!c_.in_place) pack();
     prepare_mask();
     parallel_for(c_.all, [&](std::int64_t begin, std::int64_t end, std::int64_t slot) {
       for (auto task = begin; task < end; ++task) run_block(slot, task);
@@ -172,20 +196,16 @@ class AttentionRun {
 
  private:
   void pack() {
-    const float scale =
-        c_.has_scale ? *static_cast<const float*>(args_.in[4]) : 1 / std::sqrt(static_cast<float>(c_.size));
-    const auto* k = static_cast<const float*>(args_.in[1]);
-    const auto* v = static_cast<const float*>(args_.in[2]);
     parallel_for(c_.k_packing, [&](std::int64_t begin, std::int64_t end) {
       for (auto i = begin; i < end; ++i) {
         float* to = scratch_ + c_.k_at + i * c_.k_row;
-        c_.blocks[0].scores.pack(0, c_.size, k + i * c_.columns * c_.size, 1, c_.size, to);
-        for (std::int64_t j = 0, n = c_.blocks[0].scores.packed_floats(); j < n; ++j) to[j] *= scale;
+        c_.blocks[0].scores.pack(0, c_.size, k_ + i * c_.columns * c_.size, 1, c_.size, to);
+        for (std::int64_t j = 0, n = c_.blocks[0].scores.packed_floats(); j < n; ++j) to[j] *= scale_;
       }
     });
     parallel_for(c_.v_packing, [&](std::int64_t begin, std::int64_t end) {
       for (auto i = begin; i < end; ++i)
-        c_.blocks[0].result.pack(0, c_.columns, v + i * c_.columns * c_.width, c_.width, 1,
+        c_.blocks[0].result.pack(0, c_.columns, v_ + i * c_.columns * c_.width, c_.width, 1,
                                  scratch_ + c_.v_at + i * c_.v_row);
     });
   }
@@ -218,6 +238,11 @@ class AttentionRun {
     gemm::Operands o{};
     o.a = q_ + (q * c_.rows + first) * c_.size;
     o.b = scratch_ + c_.k_at + k * c_.k_row;
+    if (c_.in_place) {
+      o.a = scaled_queries(slot, q);
+      o.b = k_ + k * c_.columns * c_.size;
+      o.b_row = c_.size;
+    }
     o.c = scores;
     if (mask_) o.add = mask_ + (mask + first * c_.mask.step) * c_.columns;
     gemm::run(block.scores, o);
@@ -230,8 +255,21 @@ class AttentionRun {
     o = {};
     o.a = scores;
     o.b = scratch_ + c_.v_at + v * c_.v_row;
+    if (c_.in_place) {
+      o.b = v_ + v * c_.columns * c_.width;
+      o.b_row = c_.width;
+    }
     o.c = out_ + (batch * c_.rows + first) * c_.width;
     gemm::run(block.result, o);
+  }
+
+  /// All queries of a matrix, times the scale.
+  const float* scaled_queries(std::int64_t slot, std::int64_t matrix) const {
+    const auto count = c_.rows * c_.size;
+    const float* from = q_ + matrix * count;
+    float* to = scratch_ + c_.q_at + slot * c_.q_row;
+    for (std::int64_t i = 0; i < count; ++i) to[i] = from[i] * scale_;
+    return to;
   }
 
   void softmax(float* scores, std::int64_t rows) const {
@@ -246,7 +284,8 @@ class AttentionRun {
   const Heads& c_;
   const RunArgs& args_;
   float* scratch_;
-  const float* q_;
+  const float *q_, *k_, *v_;
+  const float scale_;
   float* out_;
   const float* mask_ = nullptr;
 };

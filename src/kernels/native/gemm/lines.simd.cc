@@ -97,7 +97,11 @@ HWY_INLINE void multiply(Bytes a, Bytes a4, Bytes b_first, Bytes next, const Ste
       for (int v = 0; v < N; ++v) {
         const V x = hn::LoadU(d, b + v * kLanes);
 #pragma GCC unroll 8
-        for (int m = 0; m < R; ++m) multiply_add_floats(x, numbers[m], sums[m][v]);
+        for (int m = 0; m < R; ++m)
+          if constexpr (R == 1)  // compilers multiply by what lies in memory then
+            sums[m][v] = hn::MulAdd(x, numbers[m], sums[m][v]);
+          else
+            multiply_add_floats(x, numbers[m], sums[m][v]);
       }
     } else {
       V columns[N];
@@ -254,7 +258,9 @@ void run_rows(const ThinTile& t, const Piece& p, std::int64_t rows) {
 /// At most kMostLineRows rows from `m` on, by at most kLineColumns columns from `n` on: lines block by block.
 void run_columns(const ThinTile& t, std::int64_t m, std::int64_t rows, std::int64_t n, std::int64_t columns) {
   HWY_ALIGN float held[kHeldSums];
-  const auto most = HWY_MAX(kLeastLines, kPieceFloats / columns);
+  // Columns of wide lines meet few sets of L1, as many as the lines have.
+  const auto width = HWY_MAX(columns, HWY_MIN(t.b_step, gemm::kLineColumns));
+  const auto most = HWY_MAX(kLeastLines, kPieceFloats / width);
   const auto pieces = (t.depth + most - 1) / most;
   const auto lines = pieces > 1 ? ((t.depth + pieces - 1) / pieces + 3) / 4 * 4 : HWY_MAX(1, t.depth);
   const auto parts = (rows + kMostRows - 1) / kMostRows;

@@ -183,7 +183,12 @@ Reading row_reading(const Machine& machine, const MatrixShape& s) {
   // Rows that are a multiple of so many floats apart share few sets of L1.
   constexpr std::int64_t kAlias = 512;
   const auto lanes = gemm::lanes_of(machine.isa());
-  if (s.rows == 1 || (s.rows <= gemm::kMostLineRows && s.columns >= lanes))
+  // With AVX-512 tiles of more rows are faster where what has just been computed still is in L2.
+  constexpr std::int64_t kLeastRowsOfTiles = 4;
+  const bool near =
+      static_cast<std::size_t>(s.b_count * s.depth * s.columns) <= machine.l2 / sizeof(float) / 2;
+  const bool tiles = lanes == 16 && s.rows >= kLeastRowsOfTiles && near && s.columns % lanes == 0;
+  if (s.rows == 1 || (s.rows <= gemm::kMostLineRows && s.columns >= lanes && !tiles))
     return {Matrices::Right::in_place, gemm::Order::lines};
   const auto small = static_cast<std::int64_t>(machine.l2 / sizeof(float) / 16);
   const bool many = s.columns % lanes == 0 && s.rows <= kManyRows && s.depth * s.columns <= small;
