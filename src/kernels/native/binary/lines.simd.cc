@@ -65,13 +65,22 @@ HWY_INLINE void put_level(const Tile& t, const Outputs& o, std::int64_t at, hn::
   integer_finish::store_bytes(integer_finish::low_bytes(level), o.bytes + at, left);
 }
 
-/// Counts of differences times -1/2 of `scale`, `at` outputs behind the panel's first. Plain: nothing is
-/// added or finished, and there are as many outputs as a vector has floats.
-template <bool kPlain>
-HWY_INLINE void put(const Tile& t, const Outputs& o, std::int64_t at, hn::Vec<DU> counts, float scale) {
+/// Counts of differences times -1/2 of `scale`, `at` outputs behind the panel's first: what a plain tile
+/// needs.
+HWY_INLINE hn::Vec<DF> sums_of(const Outputs& o, std::int64_t at, hn::Vec<DU> counts, float scale) {
   const auto numbers = hn::ConvertTo(df, hn::BitCast(di, counts));
-  auto v = hn::MulAdd(numbers, hn::Set(df, scale), hn::LoadU(df, o.start + at));
-  if constexpr (kPlain) return hn::StoreU(v, df, o.out + at);
+  return hn::MulAdd(numbers, hn::Set(df, scale), hn::LoadU(df, o.start + at));
+}
+
+/// Nothing is added or finished, and there are as many outputs as the panel has.
+HWY_INLINE bool plain(const Tile& t, int vectors) {
+  return !t.signs && !t.bytes && !t.add && t.finish.kind == Finish::Kind::none &&
+         t.channels >= vectors * kLanes;
+}
+
+/// With all that may be done.
+HWY_INLINE void put(const Tile& t, const Outputs& o, std::int64_t at, hn::Vec<DU> counts) {
+  auto v = sums_of(o, at, counts, -2);
   const std::int64_t left = t.channels - at;
   if (left <= 0) return;
   if (t.bytes) return put_level(t, o, at, v, left);
@@ -84,14 +93,16 @@ HWY_INLINE void put(const Tile& t, const Outputs& o, std::int64_t at, hn::Vec<DU
   }
 }
 
-/// Bytes that count: the numbers of each mask are scaled where they lie.
-template <bool kPlain>
-HWY_INLINE void put_bytes(const Tile& t, const Outputs& o, std::int64_t at, V8 bytes) {
+/// Bytes that count, of a plain tile: the numbers of each mask are scaled where they lie.
+HWY_INLINE void put_bytes(const Outputs& o, std::int64_t at, V8 bytes) {
   const auto v = hn::BitCast(du, bytes);
-  put<kPlain>(t, o, at, hn::And(v, hn::Set(du, 0xff)), -2);
-  put<kPlain>(t, o, at + kFloats, hn::And(v, hn::Set(du, 0xff00)), -2.F / 256);
-  put<kPlain>(t, o, at + 2 * kFloats, hn::And(v, hn::Set(du, 0xff0000)), -2.F / 65536);
-  put<kPlain>(t, o, at + 3 * kFloats, hn::ShiftRight<24>(v), -2);
+  const auto put_masked = [&](std::int64_t i, hn::Vec<DU> counts, float scale) HWY_ATTR {
+    hn::StoreU(sums_of(o, at + i * kFloats, counts, scale), df, o.out + at + i * kFloats);
+  };
+  put_masked(0, hn::And(v, hn::Set(du, 0xff)), -2);
+  put_masked(1, hn::And(v, hn::Set(du, 0xff00)), -2.F / 256);
+  put_masked(2, hn::And(v, hn::Set(du, 0xff0000)), -2.F / 65536);
+  put_masked(3, hn::ShiftRight<24>(v), -2);
 }
 
 /// A mask of a vector of outputs, of which `left` are there.
@@ -104,12 +115,11 @@ HWY_INLINE void put_bits(hn::Mask<D8> mask, std::int64_t left, std::uint8_t* out
     for (std::int64_t i = 0; 8 * i < left; ++i) out[i] = bytes[i];
 }
 
-/// Booleans of a vector of outputs, from words of the counts of even bytes and of odd ones.
-template <class V16>
-HWY_INLINE void put_signs(const Tile& t, int point, std::int64_t at, V16 even, V16 odd) {
+/// Booleans of a vector of outputs, from words of the counts of even bytes, then of odd ones.
+HWY_INLINE void put_signs(const Tile& t, int point, std::int64_t at, const std::uint16_t* sums) {
   constexpr hn::Repartition<std::uint16_t, D8> d;
   const std::uint16_t* limit = t.limit[point] + t.start_add + at;
-  const auto one = hn::Set(d, 1);
+  const auto even = hn::Load(d, sums), odd = hn::Load(d, sums + kLanes / 2), one = hn::Set(d, 1);
   const auto low = hn::Min(hn::SaturatedSub(hn::LoadU(d, limit), even), one),
              high = hn::Min(hn::SaturatedSub(hn::LoadU(d, limit + kLanes / 2), odd), one);
   auto v = hn::BitCast(d8, hn::Or(low, hn::ShiftLeft<8>(high)));
@@ -138,11 +148,6 @@ HWY_INLINE void flush(V8 counted, bool first, std::uint16_t* sums) {
   hn::Store(odd, d, sums + kLanes / 2);
 }
 
-HWY_INLINE void put_signs(const Tile& t, int point, std::int64_t at, const std::uint16_t* sums) {
-  constexpr hn::Repartition<std::uint16_t, D8> d;
-  put_signs(t, point, at, hn::Load(d, sums), hn::Load(d, sums + kLanes / 2));
-}
-
 /// Never asked for: such sums are not compared with limits.
 HWY_INLINE void put_signs(const Tile&, int, std::int64_t, const std::uint32_t*) {}
 
@@ -150,10 +155,10 @@ HWY_INLINE void put_sums(const Tile& t, const Outputs& o, std::int64_t at, const
   constexpr hn::Repartition<std::uint16_t, D8> d;
   const auto even = hn::BitCast(du, hn::Load(d, sums)), odd = hn::BitCast(du, hn::Load(d, sums + kLanes / 2));
   const auto mask = hn::Set(du, 0xffff);
-  put<false>(t, o, at, hn::And(even, mask), -2);
-  put<false>(t, o, at + kFloats, hn::And(odd, mask), -2);
-  put<false>(t, o, at + 2 * kFloats, hn::ShiftRight<16>(even), -2);
-  put<false>(t, o, at + 3 * kFloats, hn::ShiftRight<16>(odd), -2);
+  put(t, o, at, hn::And(even, mask));
+  put(t, o, at + kFloats, hn::And(odd, mask));
+  put(t, o, at + 2 * kFloats, hn::ShiftRight<16>(even));
+  put(t, o, at + 3 * kFloats, hn::ShiftRight<16>(odd));
 }
 
 /// ... and numbers of 32 bits.
@@ -169,29 +174,30 @@ HWY_INLINE void flush(V8 counted, bool first, std::uint32_t* sums) {
 }
 
 HWY_INLINE void put_sums(const Tile& t, const Outputs& o, std::int64_t at, const std::uint32_t* sums) {
-  for (int k = 0; k < 4 * kFloats; k += kFloats) put<false>(t, o, at + k, hn::Load(du, sums + k), -2);
+  for (int k = 0; k < 4 * kFloats; k += kFloats) put(t, o, at + k, hn::Load(du, sums + k));
 }
 
-/// Sums of counters that were never full.
-template <bool kPlain, int P, int V>
+/// Counters of a plain tile that were never full.
+template <int P, int V>
 HWY_INLINE void put_all(const Tile& t, const V8 (&counts)[P][V]) {
   LAMINA_UNROLL
   for (int p = 0; p < P; ++p) {
     const Outputs o(t, p);
     LAMINA_UNROLL
-    for (int v = 0; v < V; ++v) put_bytes<kPlain>(t, o, v * kLanes, counts[p][v]);
+    for (int v = 0; v < V; ++v) put_bytes(o, v * kLanes, counts[p][v]);
   }
 }
 
-template <int P, int V>
-HWY_INLINE void put_all_signs(const Tile& t, const V8 (&counts)[P][V]) {
-  constexpr hn::Repartition<std::uint16_t, D8> d;
-  LAMINA_UNROLL
-  for (int p = 0; p < P; ++p) {
-    LAMINA_UNROLL
-    for (int v = 0; v < V; ++v) {
-      const auto words = hn::BitCast(d, counts[p][v]);
-      put_signs(t, p, v * kLanes, hn::And(words, hn::Set(d, 0xff)), hn::ShiftRight<8>(words));
+/// All others lie in memory, point after point: what may be done to them would make each kernel several times
+/// as long.
+template <class S>
+HWY_NOINLINE void put_held(const Tile& t, const S* sums, int points, int vectors) {
+  for (int p = 0; p < points; ++p, sums += vectors * kLanes) {
+    if (t.signs) {
+      for (int v = 0; v < vectors; ++v) put_signs(t, p, v * kLanes, sums + v * kLanes);
+    } else {
+      const Outputs o(t, p);
+      for (int v = 0; v < vectors; ++v) put_sums(t, o, v * kLanes, sums + v * kLanes);
     }
   }
 }
@@ -228,27 +234,14 @@ void lookup_tile(const Tile& t) {
         }
       }
     }
-    if (first && s == end) {
-      if (t.signs) return put_all_signs<P, V>(t, counts);
-      const bool plain =
-          !t.bytes && !t.add && t.finish.kind == Finish::Kind::none && t.channels >= V * kLanes;
-      return plain ? put_all<true, P, V>(t, counts) : put_all<false, P, V>(t, counts);
-    }
+    if (first && s == end && plain(t, V)) return put_all<P, V>(t, counts);
     LAMINA_UNROLL
     for (int p = 0; p < P; ++p) {
       LAMINA_UNROLL
       for (int v = 0; v < V; ++v) flush(counts[p][v], first, sums + (p * V + v) * kLanes);
     }
   }
-  if (t.signs) {
-    for (int p = 0; p < P; ++p)
-      for (int v = 0; v < V; ++v) put_signs(t, p, v * kLanes, sums + (p * V + v) * kLanes);
-    return;
-  }
-  for (int p = 0; p < P; ++p) {
-    const Outputs o(t, p);
-    for (int v = 0; v < V; ++v) put_sums(t, o, v * kLanes, sums + (p * V + v) * kLanes);
-  }
+  put_held(t, sums, P, V);
 }
 
 /// Bits of 4 channels each, times 16, in a byte.

@@ -96,7 +96,6 @@ HWY_NOINLINE void finish_all(const IntegerLines& s, const Place& p, std::int64_t
 
 template <int R, int T, bool kPart>
 HWY_INLINE void finish_tile(const IntegerLines& s, const Place& p, std::int64_t at, Sums (&sums)[R][T]) {
-  using integer_finish::Kind;
   if constexpr (!kPart && T >= 4) {
     if (s.finish.packs.bounds_last) {
       const integer_finish::PackedBytes bytes(s.finish);
@@ -114,14 +113,16 @@ HWY_INLINE void finish_tile(const IntegerLines& s, const Place& p, std::int64_t 
       return;
     }
   }
-  if (!kPart && s.finish.stored == IntegerFinish::Stored::bytes && s.finish.simple()) {
-    const integer_finish::Store<Kind::bytes> store(s.finish);
+  if constexpr (!kPart && T < 4) {
+    if (s.finish.stored == IntegerFinish::Stored::bytes && s.finish.simple()) {
+      const integer_finish::Store<integer_finish::Kind::bytes> store(s.finish);
 #pragma GCC unroll 2
-    for (int r = 0; r < R; ++r)
-#pragma GCC unroll 8
-      for (int t = 0; t < T; ++t)
-        store(sums[r][t], s.channel + at, p.out + at + r * s.out_line + t * s.out_point, nullptr, kLanes);
-    return;
+      for (int r = 0; r < R; ++r)
+#pragma GCC unroll 3
+        for (int t = 0; t < T; ++t)
+          store(sums[r][t], s.channel + at, p.out + at + r * s.out_line + t * s.out_point, nullptr, kLanes);
+      return;
+    }
   }
   HWY_ALIGN std::int32_t buffer[R * T * kLanes];
 #pragma GCC unroll 2

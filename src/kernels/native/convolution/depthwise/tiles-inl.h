@@ -36,15 +36,19 @@ struct TilePlace {
 template <class Window, int R, int T, class Lines>
 void run_tiles(const Lines& s, std::int64_t line) {
   const std::int64_t y = (s.first + line) * s.stride_h - s.top;
-  const bool border = y < 0 || y + (R - 1) * s.stride_h + (s.kernel_h - 1) * s.dilation_h >= s.in_height;
+  [[maybe_unused]] const bool border =
+      y < 0 || y + (R - 1) * s.stride_h + (s.kernel_h - 1) * s.dilation_h >= s.in_height;
   for (std::int64_t x = 0; x < s.out_width; x += T) {
     const auto from = x + T <= s.out_width ? x : s.out_width - T;
-    const std::int64_t first = from * s.stride_w - s.left,
-                       last = first + (T - 1) * s.stride_w + (s.kernel_w - 1) * s.dilation_w;
-    if (T >= Window::kLeastInside && !border && first >= 0 && last < s.in_width)
-      Window::template run<R, T, false>(s, line, from);
-    else
-      Window::template run<R, T, true>(s, line, from);
+    if constexpr (T >= Window::kLeastInside) {
+      const std::int64_t first = from * s.stride_w - s.left,
+                         last = first + (T - 1) * s.stride_w + (s.kernel_w - 1) * s.dilation_w;
+      if (!border && first >= 0 && last < s.in_width) {
+        Window::template run<R, T, false>(s, line, from);
+        continue;
+      }
+    }
+    Window::template run<R, T, true>(s, line, from);
   }
 }
 
