@@ -40,8 +40,8 @@ endfunction()
 # Compiles sources of a target several at once, each folder in units of like size: a header is then read once for a
 # unit, and a template that several files use is made once. The limit keeps a compiler below 1.5 GB of memory, and
 # leaves units for several processors. It counts files, so that a change of one does not move others between units.
-# Native kernels stay apart: their folders are small, and what the compiler makes of their loops must not depend on
-# their neighbours.
+# Of native kernels, whose folders are small, all are taken as one folder, but for files with loops over values: what the
+# compiler makes of those must not depend on their neighbours.
 function(lamina_unite target)
   if(NOT LAMINA_UNITY)
     return()
@@ -49,15 +49,18 @@ function(lamina_unite target)
   set(limit 24) # files
   set(folders)
   foreach(source IN LISTS ARGN)
-    if(source MATCHES "/kernels/native/")
-      continue()
-    endif()
     file(STRINGS ${source} first LIMIT_COUNT 1 REGEX "^#(define|include)")
     if(first MATCHES "define") # for the headers that it includes: it is compiled by itself
       continue()
     endif()
     cmake_path(GET source PARENT_PATH folder)
     cmake_path(RELATIVE_PATH folder BASE_DIRECTORY ${PROJECT_SOURCE_DIR}/src)
+    if(folder MATCHES "^kernels/native")
+      if(source MATCHES "\\.simd\\.cc$|/(gather|generation|lrn|scatter|small_float|strided|topk|walk|winograd)\\.cc$")
+        continue()
+      endif()
+      set(folder kernels/native)
+    endif()
     string(MAKE_C_IDENTIFIER "${folder}" id)
     list(APPEND folders ${id})
     list(APPEND sources_${id} ${source})

@@ -153,9 +153,9 @@ Heads code_of(const NodeView& v) {
   return c;
 }
 
-class Run {
+class AttentionRun {
  public:
-  Run(const Heads& code, const RunArgs& args)
+  AttentionRun(const Heads& code, const RunArgs& args)
       : c_(code),
         args_(args),
         scratch_(static_cast<float*>(args.scratch)),
@@ -264,7 +264,9 @@ void offer_native_attention(const NodeView& v, Answers& answers) {
   o.scratch = static_cast<std::size_t>(code->scratch) * sizeof(float);
   o.cost = blocks_cost(v.machine(), *code) +
            packing_cost(v.machine(), code->k_count * code->k_row + code->v_count * code->v_row);
-  o.make = [code](MakeContext&) { return executable([code](const RunArgs& args) { Run(*code, args)(); }); };
+  o.make = [code](MakeContext&) {
+    return executable([code](const RunArgs& args) { AttentionRun(*code, args)(); });
+  };
   answers.offers.push_back(std::move(o));
 }
 

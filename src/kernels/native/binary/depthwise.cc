@@ -17,14 +17,13 @@
 namespace lamina {
 namespace {
 
-using binary::Block;
 using binary::DepthwiseKernels;
 using binary::Frame;
 using binary::Picture;
 
-struct Depthwise : Picture, Frame {
+struct BinaryDepthwise : Picture, Frame {
   const DepthwiseKernels* kernels = nullptr;
-  std::vector<Block> blocks = {};
+  std::vector<binary::Block> blocks = {};
   std::vector<std::int64_t> kinds = {};  ///< of outputs along a row, in floats
   std::int64_t channels = 0;             ///< whole vectors of them
   std::int64_t reach = 1;                ///< lines of a plane that a window reaches, holes included
@@ -32,10 +31,10 @@ struct Depthwise : Picture, Frame {
   std::int64_t line_bytes = 0;  ///< of a packed line
 
   /// A vector for each tap of a line, not for each point.
-  bool by_tap(const Block& block) const {
+  bool by_tap(const binary::Block& block) const {
     return block.slots >= 8 && g.kernel[2] <= block.slots * g.stride[2];
   }
-  std::int64_t vectors(const Block& block) const {
+  std::int64_t vectors(const binary::Block& block) const {
     return by_tap(block) ? ceil_div(g.out[2], block.slots) * g.kernel[2] : padded[2];
   }
   std::int64_t block_bytes() const { return g.kernel[0] * reach * line_bytes; }
@@ -44,8 +43,8 @@ struct Depthwise : Picture, Frame {
   std::int64_t apart_bytes() const { return epilogue.apart_bytes(g.out[2] * g.outputs); }
 };
 
-std::vector<Block> blocks_of(std::int64_t channels, std::int64_t floats) {
-  std::vector<Block> blocks;
+std::vector<binary::Block> blocks_of(std::int64_t channels, std::int64_t floats) {
+  std::vector<binary::Block> blocks;
   for (std::int64_t first = 0; first < channels; first += 32 * floats) {
     const auto count = std::min(channels - first, 32 * floats), bits = ceil_div(count, floats);
     blocks.push_back({first, count, bits, 32 / bits});
@@ -54,7 +53,7 @@ std::vector<Block> blocks_of(std::int64_t channels, std::int64_t floats) {
 }
 
 /// Signs as the windows' vectors have them: [block][tap], repeated in every slot.
-Tensor packed_weights(const Depthwise& b, const Tensor& weights) {
+Tensor packed_weights(const BinaryDepthwise& b, const Tensor& weights) {
   const auto signs = binary::signs_of(weights);
   const std::int64_t floats = b.kernels->floats, taps = b.g.taps();
   Tensor out(ElementType::u32, {static_cast<std::int64_t>(b.blocks.size()) * taps * floats});
@@ -68,7 +67,7 @@ Tensor packed_weights(const Depthwise& b, const Tensor& weights) {
   return out;
 }
 
-Cost cost_of(const Machine& machine, const Depthwise& b) {
+Cost cost_of(const Machine& machine, const BinaryDepthwise& b) {
   const auto& g = b.g;
   const double outputs = static_cast<double>(g.images * g.out_points() * b.channels),
                moved = static_cast<double>(b.epilogue.out.bytes(g.images * g.out_points() * g.outputs) +
@@ -77,7 +76,7 @@ Cost cost_of(const Machine& machine, const Depthwise& b) {
 }
 
 /// Line y of plane z of a packed picture, for the windows' plane `tap`.
-void pack_line(const Depthwise& b, const std::byte* in, std::uint8_t* kept, std::int64_t image,
+void pack_line(const BinaryDepthwise& b, const std::byte* in, std::uint8_t* kept, std::int64_t image,
                std::int64_t tap, std::int64_t z, std::int64_t y) {
   const auto& g = b.g;
   const auto slot = tap * b.reach + y % b.reach;
@@ -106,7 +105,7 @@ void pack_line(const Depthwise& b, const std::byte* in, std::uint8_t* kept, std:
 }
 
 /// Bytes of the kept lines at which the taps of a row's first window lie.
-void find_taps(const Depthwise& b, std::int64_t y, bool by_tap, std::int64_t* taps) {
+void find_taps(const BinaryDepthwise& b, std::int64_t y, bool by_tap, std::int64_t* taps) {
   const auto& g = b.g;
   const auto step = by_tap ? b.kernels->bytes() : g.dilation[2] * b.point;
   for (std::int64_t i = 0; i < g.kernel[0]; ++i)
@@ -117,7 +116,7 @@ void find_taps(const Depthwise& b, std::int64_t y, bool by_tap, std::int64_t* ta
       }
 }
 
-void run_row(const Depthwise& b, const RunArgs& args, const std::uint8_t* kept, std::int64_t index,
+void run_row(const BinaryDepthwise& b, const RunArgs& args, const std::uint8_t* kept, std::int64_t index,
              std::int64_t slot, StageRun* stages) {
   const auto& g = b.g;
   const std::int64_t y = index % g.out[1], z = index / g.out[1] % g.out[0], point = index * g.out[2];
@@ -154,7 +153,7 @@ void run_row(const Depthwise& b, const RunArgs& args, const std::uint8_t* kept, 
 }
 
 /// Rows [first, last), from lines that are kept in the slot.
-void run_rows(const Depthwise& b, const RunArgs& args, std::int64_t first, std::int64_t last,
+void run_rows(const BinaryDepthwise& b, const RunArgs& args, std::int64_t first, std::int64_t last,
               std::int64_t slot, StageRun* stages) {
   const auto& g = b.g;
   const auto* in = static_cast<const std::byte*>(args.in[0]);
@@ -171,13 +170,13 @@ void run_rows(const Depthwise& b, const RunArgs& args, std::int64_t first, std::
   }
 }
 
-void run(const Depthwise& b, const RunArgs& args) {
+void run(const BinaryDepthwise& b, const RunArgs& args) {
   b.epilogue.run(args.in, b.rows, [&](auto begin, auto end, auto slot, StageRun* stages) {
     run_rows(b, args, begin, end, slot, stages);
   });
 }
 
-void offer_with(const NodeView& v, Answers& answers, Depthwise b) {
+void offer_with(const NodeView& v, Answers& answers, BinaryDepthwise b) {
   const auto& g = b.g;
   const auto total = cost_of(v.machine(), b);
   b.rows = divided_here(g.images * g.out[0] * g.out[1], total.us());
@@ -208,7 +207,7 @@ void offer_binary_depthwise(const NodeView& v, Answers& answers, const Epilogue&
   const auto picture = Picture::of(g, static_cast<int>(v.op<BinaryConvolution>()->pad_value), kernels.bytes(),
                                    static_cast<std::int64_t>(blocks.size()) * kernels.bytes());
   if (!picture) return answers.refuse("native", "windows reach far outside the input");
-  Depthwise b{*picture, Frame(v, epilogue, thresholds)};
+  BinaryDepthwise b{*picture, Frame(v, epilogue, thresholds)};
   b.kernels = &kernels;
   b.blocks = std::move(blocks);
   b.reach = (g.kernel[1] - 1) * g.dilation[1] + 1;

@@ -22,11 +22,10 @@ using binary::Frame;
 using binary::Kernels;
 using binary::Packing;
 using binary::Panel;
-using binary::Windows;
 
 constexpr double kTaskMicroseconds = 8;  ///< of a task, where nothing else asks for less
 
-struct Binary : Packing, Frame {
+struct BinaryConvolved : Packing, Frame {
   Tensor limit{};           ///< differences with which signs change
   Parts chunks{}, parts{};  ///< points and panels of a task
   Division tasks{};
@@ -35,7 +34,7 @@ struct Binary : Packing, Frame {
   std::int64_t apart_bytes() const { return epilogue.apart_bytes(chunks.size * g.outputs); }
 };
 
-Cost cost_of(const Machine& machine, const Binary& b) {
+Cost cost_of(const Machine& machine, const BinaryConvolved& b) {
   const auto& g = b.g;
   const double moved = static_cast<double>(b.in.bytes(g.images * g.in_points() * g.inputs) +
                                            b.epilogue.out.bytes(g.images * g.out_points() * g.outputs));
@@ -43,7 +42,7 @@ Cost cost_of(const Machine& machine, const Binary& b) {
 }
 
 /// Cuts the work: points that share weights in a cache, then panels.
-void divide(const Machine& machine, Binary& b) {
+void divide(const Machine& machine, BinaryConvolved& b) {
   const auto& g = b.g;
   const double total = cost_of(machine, b).us(), points = static_cast<double>(g.images * g.out_points());
   const auto wanted = units_wanted(total, threads_here());
@@ -53,8 +52,9 @@ void divide(const Machine& machine, Binary& b) {
   const auto points_of_task = static_cast<std::int64_t>(task_us * points / total);
   const auto near_sums =
       static_cast<std::int64_t>(machine.l2 / sizeof(float) / 16);  // until they are results
-  const auto most = b.epilogue.apart() ? std::clamp<std::int64_t>(near_sums / g.outputs, 1, Windows::kMost)
-                                       : Windows::kMost;
+  const auto most = b.epilogue.apart()
+                        ? std::clamp<std::int64_t>(near_sums / g.outputs, 1, binary::Windows::kMost)
+                        : binary::Windows::kMost;
   b.chunks = even_parts(g.out_points(), std::clamp<std::int64_t>(points_of_task, 1, most));
   const auto panels = static_cast<std::int64_t>(b.panels.size()), have = g.images * b.chunks.number;
   b.parts.size = panels;
@@ -62,8 +62,8 @@ void divide(const Machine& machine, Binary& b) {
   b.tasks = divided_here(have * b.parts.number, total);
 }
 
-void run_panel(const Binary& b, const RunArgs& args, const Panel& panel, const Windows& windows,
-               std::int64_t point, const Sums& sums) {
+void run_panel(const BinaryConvolved& b, const RunArgs& args, const Panel& panel,
+               const binary::Windows& windows, std::int64_t point, const Sums& sums) {
   const auto channel = panel.group * b.outputs() + panel.vector * b.kernels->lanes;
   binary::Tile t{};
   if (b.thresholds) {
@@ -81,12 +81,13 @@ void run_panel(const Binary& b, const RunArgs& args, const Panel& panel, const W
   windows.run(panel, t);
 }
 
-void run_task(const Binary& b, const RunArgs& args, std::int64_t index, std::int64_t slot, StageRun* stages) {
+void run_task(const BinaryConvolved& b, const RunArgs& args, std::int64_t index, std::int64_t slot,
+              StageRun* stages) {
   const std::int64_t part = index % b.parts.number, chunk = index / b.parts.number % b.chunks.number,
                      image = index / b.parts.number / b.chunks.number;
   const std::int64_t first = chunk * b.chunks.size, count = std::min(b.chunks.size, b.g.out_points() - first),
                      point = image * b.g.out_points() + first;
-  Windows windows(b, b.packed, b.start, b.limit);
+  binary::Windows windows(b, b.packed, b.start, b.limit);
   windows.find(b.source(args.in[0], args.scratch) + image * b.image, 0, b.g.out[2], first, count);
   const auto sums = b.sums(args, point, count, slot, b.apart_bytes());
   const auto panels = static_cast<std::int64_t>(b.panels.size()),
@@ -97,14 +98,14 @@ void run_task(const Binary& b, const RunArgs& args, std::int64_t index, std::int
   if (stages) sums.apply(*stages);
 }
 
-void run(const Binary& b, const RunArgs& args) {
+void run(const BinaryConvolved& b, const RunArgs& args) {
   b.pack(b.in, args.in[0], args.scratch);
   b.epilogue.run(args.in, b.tasks, [&](auto begin, auto end, auto slot, StageRun* stages) {
     for (auto i = begin; i < end; ++i) run_task(b, args, i, slot, stages);
   });
 }
 
-Verdict takes(const NodeView& v) {
+Verdict takes_binary(const NodeView& v) {
   const auto& op = *v.op<BinaryConvolution>();
   if (const auto type = v.element(0); type != ElementType::f32 && type != ElementType::boolean)
     return Verdict::no("element type {}, wanted f32 or boolean", name_of(type));
@@ -121,7 +122,7 @@ Verdict takes(const NodeView& v) {
   return Verdict::yes();
 }
 
-void offer_with(const NodeView& v, Answers& answers, Binary b) {
+void offer_with(const NodeView& v, Answers& answers, BinaryConvolved b) {
   static_cast<Packing&>(b) = b.reading(b.in);
   divide(v.machine(), b);
   auto o =
@@ -140,7 +141,7 @@ void offer_with(const NodeView& v, Answers& answers, Binary b) {
 }  // namespace
 
 void offer_binary_convolution(const NodeView& v, Answers& answers) {
-  if (const auto verdict = takes(v); !verdict) return answers.refuse("native", "{}", verdict.reason());
+  if (const auto verdict = takes_binary(v); !verdict) return answers.refuse("native", "{}", verdict.reason());
   const auto g = windows::geometry_of(v);
   const auto counted = g.taps() * (g.inputs / g.groups);
   // One less, so that there is a limit above all counts, where the sign is the same for every sum.
@@ -161,7 +162,7 @@ void offer_binary_convolution(const NodeView& v, Answers& answers) {
     const auto packing = Packing::of(g, *kernels, pad_value);
     if (!packing) return answers.refuse("native", "windows reach far outside the input");
     const auto each = std::max<std::int64_t>(8, kernels->unit_channels);  // bits at which a group may begin
-    Binary b{*packing, Frame(v, *epilogue, thresholds)};
+    BinaryConvolved b{*packing, Frame(v, *epilogue, thresholds)};
     b.for_layouts(g.groups == 1 || packing->in_channels() % each == 0,
                   g.groups == 1 || packing->outputs() % 8 == 0, [&](bool bits_in, bool bits_out) {
                     b.lay(bits_in, bits_out);

@@ -3,6 +3,7 @@
 /// size 1), and outputs grouped by which taps of the window fall into the picture.
 #include <array>
 #include <cstdint>
+#include <string_view>
 #include <vector>
 
 #include "kernels/kernel.h"
@@ -21,7 +22,13 @@ struct Geometry {
   std::int64_t taps() const { return kernel[0] * kernel[1] * kernel[2]; }
   std::int64_t in_points() const { return in[0] * in[1] * in[2]; }
   std::int64_t out_points() const { return out[0] * out[1] * out[2]; }
+  /// Multiply-adds where each output reads one input channel.
+  double multiply_adds_by_channel() const {
+    return static_cast<double>(images * out_points() * outputs) * static_cast<double>(taps());
+  }
   bool pointwise() const { return !transposed && taps() == 1 && pad == Triple{0, 0, 0}; }
+  /// As labels of kernels say it.
+  std::string_view kind() const { return transposed ? "transposed" : pointwise() ? "1x1" : "direct"; }
 };
 
 /// Geometry of a Convolution, BinaryConvolution or ConvolutionBackpropData with static shapes and rank 3 to

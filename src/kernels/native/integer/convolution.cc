@@ -251,7 +251,7 @@ void run(const IntegerConvolution& c, const RunArgs& args) {
   gemm::run(c.product, o);
 }
 
-Verdict takes(const NodeView& v) {
+Verdict takes_sizes(const NodeView& v) {
   const auto rank = v.rank(0);
   if (rank < 3 || rank > 5) return Verdict::no("rank {}, wanted 3 to 5", rank);
   if (element_count(v.out_dims()) == 0 || element_count(v.dims(0)) == 0 || element_count(v.dims(1)) == 0)
@@ -263,14 +263,10 @@ Verdict takes(const NodeView& v) {
 }
 
 /// What packing them at each run costs.
-Cost packing_cost(const NodeView& v) {
+Cost filter_packing_cost(const NodeView& v) {
   if (v.constant(1)) return {};
   constexpr double kBytes = 60;  // that are moved as fast as one weight is
   return cost_of(v.machine(), Family::transpose, 0, kBytes * static_cast<double>(element_count(v.dims(1))));
-}
-
-std::string_view kind_of(const Geometry& g) {
-  return g.transposed ? "transposed" : g.pointwise() ? "1x1" : "direct";
 }
 
 /// Inputs that are read while the kernel is made.
@@ -293,7 +289,7 @@ void offer_integer_convolution(const NodeView& v, Answers& answers) {
   std::string why;
   const auto possible = integers::operands_of(v, v.out_dims()[1], why);
   if (possible.empty()) return refuse(why);
-  if (const auto verdict = takes(v); !verdict) return refuse(verdict.reason());
+  if (const auto verdict = takes_sizes(v); !verdict) return refuse(verdict.reason());
   const auto epilogue = Epilogue::of(v, Layout::channels_last, why);
   if (!epilogue) return refuse(why);
   const Geometry g = windows::geometry_of(v);
@@ -308,7 +304,7 @@ void offer_integer_convolution(const NodeView& v, Answers& answers) {
     if (layout == Layout::plain && g.inputs > 4) continue;  // copied number by number
     const auto in = Rows::of(v.element(0), v.dims(0), layout);
     Offer o;
-    o.label = fmt::format("native_{}_{}", kind_of(g), possible[0].label(v.machine()));
+    o.label = fmt::format("native_{}_{}", g.kind(), possible[0].label(v.machine()));
     epilogue->add_to(o, v);
     o.inputs[0] = layout;
     add_consumed(o, v, possible[0]);
@@ -320,7 +316,7 @@ void offer_integer_convolution(const NodeView& v, Answers& answers) {
         return refuse(fmt::format("{} sums of weights for its borders, wanted at most {}", c.start_count(),
                                   kMostListed));
       if (&operands == &all[0])
-        o.cost += c.product.cost(operands.rate()) + packing_cost(v) +
+        o.cost += c.product.cost(operands.rate()) + filter_packing_cost(v) +
                   (c.copies ? c.copy.cost(v.machine()) : Cost());
       const auto apart = c.product.scratch_bytes();
       o.scratch = std::max(o.scratch, c.scratch + static_cast<std::size_t>(apart));

@@ -166,7 +166,7 @@ void run(const IntegerMatrices& m, const RunArgs& args) {
 }
 
 /// What packing right matrices at each run costs.
-Cost packing_cost(const NodeView& v) {
+Cost matrix_packing_cost(const NodeView& v) {
   if (v.constant(1)) return {};
   return cost_of(v.machine(), Family::transpose, 0, 4 * static_cast<double>(element_count(v.dims(1))));
 }
@@ -197,8 +197,8 @@ void offer_integer_matmul(const NodeView& v, Answers& answers) {
   for (const auto& operands : all) {
     const auto m = matrices_of(v.machine(), shape, operands, *epilogue, v.constant(1) != nullptr, threads);
     if (&operands == &all[0])
-      o.cost +=
-          m.product.cost(operands.rate()) + packing_cost(v) + (m.copies ? m.copy.cost(v.machine()) : Cost());
+      o.cost += m.product.cost(operands.rate()) + matrix_packing_cost(v) +
+                (m.copies ? m.copy.cost(v.machine()) : Cost());
     const auto apart = m.product.scratch_bytes();
     o.scratch = std::max(o.scratch, m.scratch + static_cast<std::size_t>(apart));
   }

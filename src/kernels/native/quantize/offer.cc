@@ -11,7 +11,7 @@
 namespace lamina {
 namespace {
 
-constexpr std::int64_t kPiece = 4096;  // elements of a unit
+constexpr std::int64_t kUnitElements = 4096;
 
 struct Quantizer {
   std::int64_t count;
@@ -40,7 +40,7 @@ struct Quantizer {
   template <class F>
   void each(const F& f) const {
     parallel_for(all, [&](std::int64_t begin, std::int64_t end, std::int64_t slot) {
-      f(begin * kPiece, std::min(end * kPiece, count) - begin * kPiece, slot);
+      f(begin * kUnitElements, std::min(end * kUnitElements, count) - begin * kUnitElements, slot);
     });
   }
 
@@ -67,7 +67,7 @@ void offer_dynamic_quantize(const NodeView& v, Answers& answers) {
   Offer o(v, fmt::format("native_dynamic_quantize_{}", name_of(v.machine().isa())), Layout::plain);
   o.cost = cost_of(v.machine(), Family::vector_light, 4.0 * static_cast<double>(count),
                    9.0 * static_cast<double>(count));
-  const Quantizer q{count, divided_here(ceil_div(count, kPiece), o.cost.us())};
+  const Quantizer q{count, divided_here(ceil_div(count, kUnitElements), o.cost.us())};
   o.scratch = static_cast<std::size_t>(q.all.slots) * sizeof(Quantizer::Range);
   o.make = [q](MakeContext&) { return executable([q](const RunArgs& args) { q.run(args); }); };
   answers.offers.push_back(std::move(o));

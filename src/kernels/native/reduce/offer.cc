@@ -26,13 +26,13 @@ std::optional<ReduceKind> kind_of(const Op& op) {
 }
 
 /// Runs of axes in memory order that are all kept or all reduced.
-struct Run {
+struct AxisRun {
   std::int64_t size, stride;
   bool reduced;
 };
 
 struct Runs {
-  std::vector<Run> runs;
+  std::vector<AxisRun> runs;
   std::int64_t outputs = 1, reduced = 1;
 };
 
@@ -62,7 +62,7 @@ struct Work {
   Positions<1> outer;             ///< kept positions, without the last run
   std::vector<ReduceAxis> inner;  ///< reduced axes, without it
   std::int64_t inner_count = 1;
-  Run last;
+  AxisRun last;
   std::int64_t reduced;
   Division all{};  ///< of lines, or of pieces of lines
 
@@ -91,7 +91,7 @@ void run(ReduceKind kind, const Work& w, const float* in, float* out) {
 Work work_of(const Runs& s) {
   Work w;
   auto runs = s.runs;
-  w.last = runs.empty() ? Run{1, 1, true} : runs.back();
+  w.last = runs.empty() ? AxisRun{1, 1, true} : runs.back();
   if (!runs.empty()) runs.pop_back();
   for (const auto& r : runs)
     if (r.reduced) {

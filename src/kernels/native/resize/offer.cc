@@ -94,9 +94,9 @@ void copy_pixels(const std::byte* in, const ResizeTable& t, std::size_t bytes, s
 }
 
 /// Rows [begin, end) of a pass.
-class Rows {
+class PassRows {
  public:
-  Rows(const Resampling& code, const Pass& pass, const std::byte* in, std::byte* out, std::byte* blend)
+  PassRows(const Resampling& code, const Pass& pass, const std::byte* in, std::byte* out, std::byte* blend)
       : code_(code), pass_(pass), in_(in), out_(out), blend_(reinterpret_cast<float*>(blend)) {}
 
   void run(std::int64_t begin, std::int64_t end) {
@@ -207,7 +207,8 @@ void run(const Resampling& code, const RunArgs& args) {
     auto* out = p + 1 == code.passes.size() ? static_cast<std::byte*>(args.out[0])
                                             : between + (p % 2 ? code.between_bytes[0] : 0);
     parallel_for(pass.rows_made, [&](std::int64_t begin, std::int64_t end, std::int64_t slot) {
-      Rows(code, pass, in, out, scratch + code.blend_bytes * static_cast<std::size_t>(slot)).run(begin, end);
+      PassRows(code, pass, in, out, scratch + code.blend_bytes * static_cast<std::size_t>(slot))
+          .run(begin, end);
     });
     in = out;
   }

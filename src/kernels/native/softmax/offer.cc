@@ -13,14 +13,14 @@
 namespace lamina {
 namespace {
 
-struct Lines {
+struct SoftmaxLines {
   std::int64_t outer = 1, size = 1, inner = 1;
   bool log = false;
   const SoftmaxTable* table = nullptr;
   Division all;  ///< of outer, and of pieces of inner
 };
 
-void run(const Lines& c, const RunArgs& args) {
+void run(const SoftmaxLines& c, const RunArgs& args) {
   const auto& table = *c.table;
   SoftmaxJob job;
   job.in = static_cast<const float*>(args.in[0]);
@@ -42,7 +42,7 @@ void offer_native_softmax(const NodeView& v, Answers& answers) {
   const auto x = v.dims(0);
   const auto count = element_count(x);
   if (x.empty() || count == 0) return answers.refuse("native", "softmax of a scalar or an empty tensor");
-  Lines c;
+  SoftmaxLines c;
   c.table = &softmax_table(v.machine().isa());
   c.log = v.op<LogSoftmax>() != nullptr;
   const auto axis =

@@ -14,9 +14,9 @@ constexpr std::size_t kMostRows = 256;
 constexpr std::int64_t kLeastPoints = 4;
 
 /// Tells rows by their bits.
-class Rows {
+class FoundRows {
  public:
-  explicit Rows(std::int64_t channels) : bytes_(static_cast<std::size_t>(channels) * sizeof(float)) {}
+  explicit FoundRows(std::int64_t channels) : bytes_(static_cast<std::size_t>(channels) * sizeof(float)) {}
 
   /// Neighbours are often alike. Nothing when there are too many.
   std::optional<std::uint8_t> number_of(const float* row) {
@@ -49,7 +49,7 @@ bool fit(const FewRows& few, std::size_t elements, std::int64_t channels) {
 std::optional<FewRows> few_rows(const Tensor& dense, std::int64_t channels) {
   const auto points = static_cast<std::int64_t>(dense.size()) / channels;
   const auto* values = dense.data<float>().data();
-  Rows rows(channels);
+  FoundRows rows(channels);
   FewRows few{{}, Tensor(ElementType::u8, {points})};
   auto* numbers = few.numbers.data<std::uint8_t>().data();
   for (std::int64_t p = 0; p < points; ++p) {

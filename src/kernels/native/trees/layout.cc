@@ -61,9 +61,9 @@ TreeSteps steps_of(const TreeTables& t) {
 }
 
 template <class T>
-class Layout {
+class TreeLayout {
  public:
-  Layout(const WalkedTrees<T>& trees, const TreeTables& tables, std::span<const T> thresholds)
+  TreeLayout(const WalkedTrees<T>& trees, const TreeTables& tables, std::span<const T> thresholds)
       : trees_(trees), tables_(tables), thresholds_(thresholds), pair_of_(thresholds.size(), -1) {}
 
   std::vector<TreeRecord<T>> run() {
@@ -155,7 +155,7 @@ WalkedTrees<T> walked_trees(const TreeEnsemble& op, const TreeTables& tables, st
 template <class T>
 std::vector<TreeRecord<T>> tree_records(const WalkedTrees<T>& trees, const TreeTables& tables,
                                         std::span<const T> thresholds) {
-  return Layout<T>(trees, tables, thresholds).run();
+  return TreeLayout<T>(trees, tables, thresholds).run();
 }
 
 template <class T>

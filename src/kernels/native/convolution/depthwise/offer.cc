@@ -39,14 +39,10 @@ std::int64_t channel_of(const Depthwise& d, std::int64_t vector) {
   return depthwise::first_channel(vector, d.g.outputs, d.kernels->lanes);
 }
 
-double multiply_adds(const Geometry& g) {
-  return static_cast<double>(g.images * g.out_points() * g.outputs) * static_cast<double>(g.taps());
-}
-
 Cost cost_of(const Machine& machine, const Geometry& g) {
   const double bytes = 4.0 * static_cast<double>(g.images * (g.in_points() + g.out_points()) * g.outputs);
   return cost_of(machine, g.stride[2] == 1 ? Family::native_depthwise : Family::depthwise_strided,
-                 multiply_adds(g), bytes);
+                 g.multiply_adds_by_channel(), bytes);
 }
 
 void run_task(const Depthwise& d, const RunArgs& args, const depthwise::Task& task, std::int64_t slot,

@@ -77,11 +77,7 @@ Cost bytes_cost(const NodeView& v, Family family) {
   return cost_of(v.machine(), family, 0, 4.0 * static_cast<double>(floats), 0);
 }
 
-std::string_view kind_of(const Geometry& g) {
-  return g.transposed ? "transposed" : g.pointwise() ? "1x1" : "direct";
-}
-
-Verdict takes(const NodeView& v) {
+Verdict takes_direct(const NodeView& v) {
   if (!v.all(ElementType::f32)) return Verdict::no("element types other than f32");
   const auto rank = v.rank(0);
   if (rank < 3 || rank > 5) return Verdict::no("rank {}, wanted 3 to 5", rank);
@@ -98,7 +94,7 @@ Verdict takes(const NodeView& v) {
 }  // namespace
 
 void offer_native_convolution(const NodeView& v, Answers& answers) {
-  if (const auto verdict = takes(v); !verdict) return answers.refuse("native", "{}", verdict.reason());
+  if (const auto verdict = takes_direct(v); !verdict) return answers.refuse("native", "{}", verdict.reason());
   std::string why;
   const auto epilogue = Epilogue::of(v, Layout::channels_last, why);
   if (!epilogue) return answers.refuse("native", "{}", why);
@@ -118,7 +114,7 @@ void offer_native_convolution(const NodeView& v, Answers& answers) {
     const auto threads = threads_here();
     const auto product = product_of(v.machine(), h, source_of(h, in), behind, threads);
     Offer o;
-    o.label = fmt::format("native_{}_{}_f32", kind_of(g), name_of(v.machine().isa()));
+    o.label = fmt::format("native_{}_{}_f32", g.kind(), name_of(v.machine().isa()));
     behind.add_to(o, v);
     if (columns != 1) o.wide_inputs = o.wide_outputs = {};
     o.inputs[0] = layout;

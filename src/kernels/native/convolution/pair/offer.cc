@@ -127,10 +127,6 @@ void divide(Pair& c, double microseconds) {
   c.shares = divided_here(c.tasks(), microseconds);
 }
 
-double multiply_adds(const Geometry& g) {
-  return static_cast<double>(g.images * g.out_points() * g.outputs * g.taps());
-}
-
 /// Tensors larger than these bytes lie in farther memory. Blocks of channels write their parts of each point
 /// there one after the other, and read x anew.
 Cost apart_cost(const Machine& machine, double in, double out, std::int64_t blocks) {
@@ -158,7 +154,7 @@ Cost cost_of(const Pair& c) {
                        std::max(1.0, static_cast<double>(c.capacity) - more);
   const double moved = turns * more * static_cast<double>(c.width * c.row) * 4;
   Cost cost = c.parent->cost(c, 1 + twice) + apart_cost(*c.machine, c.parent->read_bytes(), out, c.blocks);
-  cost += cost_of(*c.machine, Family::native_depthwise, multiply_adds(c.second), between + out);
+  cost += cost_of(*c.machine, Family::native_depthwise, c.second.multiply_adds_by_channel(), between + out);
   cost += move_cost(*c.machine, 2 * moved) + calls_of(*c.machine, Family::pair_step, steps);
   if (c.between.stages) cost += c.between.stages->cost(*c.machine);
   if (c.between.stages && c.blocks > 1)  // point by point
