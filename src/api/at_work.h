@@ -2,7 +2,7 @@
 /// What public functions do that may come to loops of oneTBB or to locks: fork() waits until it is done.
 #include <optional>
 
-#include "base/standstill.h"
+#include "base/quiescence.h"
 #include "exec/processes.h"
 
 namespace lamina {

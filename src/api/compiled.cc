@@ -15,8 +15,8 @@
 #include "base/parallel.h"
 #include "base/shape_only.h"
 #include "kernels/onednn_isa.h"
-#include "plan/force.h"
 #include "plan/forecast.h"
+#include "plan/kernel_overrides.h"
 
 namespace lamina {
 namespace {
@@ -195,7 +195,7 @@ bool Compiled::take_options(const Options& of_file, bool asked_nothing) {
 
 void Compiled::compile(ProgramOptions options) {
   rewriting_->get();
-  check_wishes(options_.force, original());
+  check_overrides(options_.force, original());
   place([&] { return estimated_times(rewriting_->get().model.graph, options_); });
   if (!elsewhere_) options.threads = settings().placement.threads_each;
   const auto program =

@@ -6,7 +6,7 @@
 #include "api/options_table.h"
 #include "base/cpu.h"
 #include "base/error.h"
-#include "base/immortal.h"
+#include "base/no_destructor.h"
 #include "base/parallel.h"
 #include "base/words.h"
 
@@ -191,11 +191,11 @@ void add_hints(std::vector<OptionRow>& t) {
 }
 
 bool set_force(Options& o, std::string_view v) {
-  auto wishes = names_of(v);
-  for (const auto& wish : wishes)
-    if (const auto at = wish.rfind('='); at == 0 || at >= wish.size() - 1) return false;
-  if (wishes.empty()) return false;
-  o.force = std::move(wishes);
+  auto overrides = names_of(v);
+  for (const auto& forced : overrides)
+    if (const auto at = forced.rfind('='); at == 0 || at >= forced.size() - 1) return false;
+  if (overrides.empty()) return false;
+  o.force = std::move(overrides);
   return true;
 }
 
@@ -246,7 +246,7 @@ void add_own(std::vector<OptionRow>& t) {
 }  // namespace
 
 const std::vector<OptionRow>& option_rows() {
-  static const Lasting table([] {
+  static const ProcessLifetime table([] {
     std::vector<OptionRow> t;
     add_documented(t);
     add_precision(t);

@@ -8,8 +8,8 @@
 #include "base/cpu_features.h"
 #include "base/error.h"
 #include "base/guard.h"
-#include "base/immortal.h"
 #include "base/nearest.h"
+#include "base/no_destructor.h"
 #include "base/parallel.h"
 
 namespace lamina {
@@ -71,7 +71,7 @@ void refuse_key(std::string_view key) {
 }
 
 Property property_of(const OptionRow& row, const Settings& s) {
-  static const Lasting defaults([] { return Options(); });
+  static const ProcessLifetime defaults([] { return Options(); });
   Property p;
   p.key = row.info.key;
   const auto asked = row.asked(s.options), usual = row.asked(*defaults);

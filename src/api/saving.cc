@@ -179,8 +179,8 @@ void EntryKeeper::keep(const std::shared_ptr<const Program>& program) {
 }
 
 void EntryKeeper::store() {
-  if (turns_.are_mine()) return;  // a log callback has made another plan: the next time has it, too
-  const Turns::Mine here(turns_);
+  if (mutex_.is_held_here()) return;  // a log callback has made another plan: the next time has it, too
+  const ForkSafeMutex::Lock here(mutex_);
   const auto program = program_.lock();
   if (!program || (there_ && (stored_ >= most_ || program->made_plans() <= stored_))) return;
   stored_ = program->made_plans();

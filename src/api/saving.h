@@ -1,7 +1,7 @@
 #pragma once
 /// Compiled models into files and folders, and out of them.
 #include "api/rewriting.h"
-#include "base/turns.h"
+#include "base/fork_safe_mutex.h"
 #include "saved/compiled.h"
 #include "saved/folder.h"
 
@@ -52,7 +52,7 @@ class EntryKeeper {
   Hash128 key_;
   std::shared_ptr<CacheFolder> folder_;
   Logger log_;
-  Turns turns_;  // the log is the user's
+  ForkSafeMutex mutex_;  // the log is the user's
   std::weak_ptr<const Program> program_;
   std::size_t most_;        // plans that the entry may get
   std::size_t stored_ = 0;  // those that it has of the program

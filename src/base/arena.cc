@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/immortal.h"
+#include "base/no_destructor.h"
 #include "base/parallel.h"
 #include "base/subprocess.h"
 #include "base/threads.h"
@@ -56,7 +56,7 @@ struct IdleArenas {
   LentArena::Idle all;
 };
 IdleArenas& idle_arenas() {
-  static const Lasting idle([] { return std::make_unique<IdleArenas>(); });
+  static const ProcessLifetime idle([] { return std::make_unique<IdleArenas>(); });
   return **idle;
 }
 

@@ -1,6 +1,6 @@
 #pragma once
 /// Work that can be stopped before it is done: by whoever asked for it, by a deadline, and for a while by a
-/// fork() (base/standstill.h). Whatever may take long calls stop_point() at least every few milliseconds.
+/// fork() (base/quiescence.h). Whatever may take long calls stop_point() at least every few milliseconds.
 #include <atomic>
 #include <chrono>
 #include <cstdint>
@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "base/error.h"
-#include "base/standstill.h"
+#include "base/quiescence.h"
 
 namespace lamina {
 
@@ -122,20 +122,20 @@ class StopScopeOf {
 };
 
 /// A point in the midst of work: throws Stopped where the work must stop, and stands still while there is a
-/// standstill, unless this thread must not here (Standstill::Moving). No lock may be held that others wait
-/// for. Reads the clock, which takes some 20 ns.
+/// quiescent state, unless this thread must not here (Quiescence::Moving). No lock may be held that others
+/// wait for. Reads the clock, which takes some 20 ns.
 inline void stop_point() {
   if (const auto* scope = StopScope::here(); scope != nullptr && scope->must_stop()) [[unlikely]]
     scope->stop();
-  if (Standstill::is_wanted()) [[unlikely]]
-    Standstill::stand_here();
+  if (Quiescence::is_wanted()) [[unlikely]]
+    Quiescence::pause_here();
 }
 /// A stop point without the clock, for points less than some 20 us apart: it does not see a deadline.
 inline void quick_stop_point() {
   if (const auto* scope = StopScope::here(); scope != nullptr && scope->stop_requested()) [[unlikely]]
     scope->stop();
-  if (Standstill::is_wanted()) [[unlikely]]
-    Standstill::stand_here();
+  if (Quiescence::is_wanted()) [[unlikely]]
+    Quiescence::pause_here();
 }
 
 /// A stop point once in so many units of work, for loops whose turns are short.

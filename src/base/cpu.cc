@@ -9,7 +9,7 @@
 
 #include "base/cpu_features.h"
 #include "base/error.h"
-#include "base/immortal.h"
+#include "base/no_destructor.h"
 
 namespace lamina {
 namespace {
@@ -47,7 +47,7 @@ std::optional<Isa> isa_named(std::string_view name) {
 }
 
 const std::vector<std::string>& isa_limits() {
-  static const Lasting all([] {
+  static const ProcessLifetime all([] {
     std::vector<std::string> words(kIsas.begin(), kIsas.end());
     words.emplace_back(kNativeIsa);
     return words;

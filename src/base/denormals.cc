@@ -9,8 +9,8 @@
 #include <cmath>
 #include <cstring>
 
-#include "base/divide.h"
 #include "base/parallel.h"
+#include "base/work_partition.h"
 
 namespace lamina {
 namespace {

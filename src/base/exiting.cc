@@ -5,8 +5,8 @@
 #include <new>
 #include <vector>
 
-#include "base/immortal.h"
-#include "base/standstill.h"
+#include "base/no_destructor.h"
+#include "base/quiescence.h"
 
 namespace lamina {
 namespace {
@@ -27,9 +27,9 @@ void notice_exit() noexcept {
 bool is_exiting() noexcept { return exiting.load(std::memory_order_relaxed) && !library_closes(); }
 
 void keep_at_exit(const std::shared_ptr<const void>& what) noexcept {
-  static Immortal<Kept> kept;
+  static NoDestructor<Kept> kept;
   if (!is_exiting()) return;
-  const Standstill::Undisturbed lock;
+  const Quiescence::Undisturbed lock;
   try {
     (*kept).push_back(what);
   } catch (const std::bad_alloc&) {  // then it goes

@@ -1,7 +1,7 @@
 #pragma once
 /// exit() destroys static objects in one thread while others may still use their contents. Its order:
 /// is_exiting() becomes true, the user's static objects are destroyed, all work pauses for good
-/// (base/standstill.h), tables of libraries are destroyed. Thread-safe.
+/// (base/quiescence.h), tables of libraries are destroyed. Thread-safe.
 #include <memory>
 
 namespace lamina {

@@ -8,9 +8,9 @@
 #include <utility>
 #include <vector>
 
-#include "base/divide.h"
 #include "base/error.h"
 #include "base/memory_left.h"
+#include "base/work_partition.h"
 
 namespace lamina {
 namespace {

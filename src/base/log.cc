@@ -2,7 +2,7 @@
 
 #include <array>
 
-#include "base/standstill.h"
+#include "base/quiescence.h"
 #include "base/text.h"
 
 namespace lamina {

@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "base/error.h"
-#include "base/immortal.h"
+#include "base/no_destructor.h"
 #include "base/topology.h"
 
 namespace lamina {
@@ -152,7 +152,7 @@ Machine read_machine(const std::string& root) {
 }
 
 const Machine& this_machine() {
-  static const Lasting machine(
+  static const ProcessLifetime machine(
       [] { return limited(read_processor(std::string("/") + kCpus), effective_isa()); });
   return *machine;
 }

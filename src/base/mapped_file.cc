@@ -12,10 +12,10 @@
 #include <mutex>
 #include <system_error>
 
-#include "base/divide.h"
 #include "base/error.h"
-#include "base/immortal.h"
+#include "base/no_destructor.h"
 #include "base/parallel.h"
+#include "base/work_partition.h"
 
 namespace lamina {
 namespace {
@@ -43,7 +43,7 @@ struct Mappings {
   std::map<std::uintptr_t, std::uintptr_t> ranges;
 };
 Mappings& mappings() {
-  static Immortal<Mappings> all;
+  static NoDestructor<Mappings> all;
   return *all;
 }
 

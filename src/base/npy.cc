@@ -7,13 +7,13 @@
 #include <utility>
 
 #include "base/atomic_file.h"
-#include "base/divide.h"
 #include "base/error.h"
 #include "base/half.h"
 #include "base/limits.h"
 #include "base/mapped_file.h"
 #include "base/numbers.h"
 #include "base/small_float.h"
+#include "base/work_partition.h"
 
 static_assert(std::endian::native == std::endian::little);
 

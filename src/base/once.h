@@ -2,7 +2,7 @@
 /// What is done when somebody asks for it first.
 #include <atomic>
 
-#include "base/turns.h"
+#include "base/fork_safe_mutex.h"
 
 namespace lamina {
 
@@ -12,14 +12,14 @@ class Once {
   template <class F>
   void operator()(const F& work) {
     if (done_.load(std::memory_order_acquire)) return;
-    const Turns::Mine here(turns_);
+    const ForkSafeMutex::Lock here(mutex_);
     if (done_.load(std::memory_order_relaxed)) return;
     work();
     done_.store(true, std::memory_order_release);
   }
 
  private:
-  Turns turns_;
+  ForkSafeMutex mutex_;
   std::atomic<bool> done_{false};
 };
 

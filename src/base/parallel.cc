@@ -51,24 +51,24 @@ class LoopPart {
   const LoopHelper helper_;
   const StopScopeOf scope_;
   const Within bounds_;
-  const Standstill::Moving moving_;
+  const Quiescence::Moving moving_;
 };
 
 /// `kMost`: slots for which there is memory on the stack.
 template <std::int64_t kMost>
-void run_shares(const Division& d, std::int64_t slots, const PieceBody& body) {
+void run_shares(const WorkPartition& d, std::int64_t slots, const PieceBody& body) {
   Share shares[kMost];
   for (std::int64_t i = 0; i < slots; ++i) shares[i] = {d.units * i / slots, d.units * (i + 1) / slots};
   const auto caller = LoopCaller::here();
   const auto* const scope = StopScope::here();
   const auto* const bounds = Within::here();
-  const bool may_stand = !Standstill::Moving::is_here() && !LoopHelper::is_here();
+  const bool may_pause = !Quiescence::Moving::is_here() && !LoopHelper::is_here();
   std::atomic<bool> leave = false;  // the pieces that are left wait, or are not done at all
   /// `pieces`: that the thread has done. The clock is not read for each of them.
   const auto must_leave = [&](unsigned pieces) {
     constexpr unsigned kPieces = 8;
     if (leave.load(std::memory_order_relaxed)) return true;
-    bool now = may_stand && Standstill::is_wanted();
+    bool now = may_pause && Quiescence::is_wanted();
     if (scope != nullptr) now |= pieces % kPieces == 0 ? scope->must_stop() : scope->stop_requested();
     if (now) leave.store(true, std::memory_order_relaxed);
     return now;
@@ -113,14 +113,14 @@ void run_shares(const Division& d, std::int64_t slots, const PieceBody& body) {
 
 }  // namespace
 
-void run_in_slots(const Division& d, PieceBody body) {
+void run_in_slots(const WorkPartition& d, PieceBody body) {
   const auto slots = std::min<std::int64_t>({d.slots, d.units, threads_here(), kMostThreads});
   if (slots > 64) return run_shares<kMostThreads>(d, slots, body);
   if (slots > 1) return run_shares<64>(d, slots, body);
   run_in_pieces(d, body);
 }
 
-void run_in_pieces(const Division& d, PieceBody body) {
+void run_in_pieces(const WorkPartition& d, PieceBody body) {
   if (d.units <= 0) return;
   const auto parts = even_parts(d.units, d.most);
   for (std::int64_t begin = 0; begin < d.units; begin += parts.size) {
@@ -130,7 +130,7 @@ void run_in_pieces(const Division& d, PieceBody body) {
 }
 
 void parallel_for(std::int64_t count, std::int64_t grain, PieceBody body) {
-  parallel_for(divide_units(count, grain, threads_here()), body);
+  parallel_for(partition_units(count, grain, threads_here()), body);
 }
 
 int threads_here() { return is_subprocess() ? 1 : tbb::this_task_arena::max_concurrency(); }

@@ -4,7 +4,7 @@
 #include <memory>
 #include <type_traits>
 
-#include "base/divide.h"
+#include "base/work_partition.h"
 
 namespace lamina {
 
@@ -33,23 +33,23 @@ class PieceBody {
 };
 
 /// parallel_for() where there are several slots.
-void run_in_slots(const Division& division, PieceBody body);
+void run_in_slots(const WorkPartition& partition, PieceBody body);
 /// parallel_for() with one slot, where the whole may be too long for one piece.
-void run_in_pieces(const Division& division, PieceBody body);
+void run_in_pieces(const WorkPartition& partition, PieceBody body);
 
 /// Calls body(begin, end[, slot]) on pieces that cover all units, in parallel. Each thread begins with its
 /// share, the same one in every loop, so that it finds in its cache what it wrote there; it takes that piece
 /// by piece, and then pieces of what some others have not finished. Pieces of one slot (0 <= slot <
-/// division.slots) run one after the other. A loop of one slot is in the calling thread, without waking
+/// partition.slots) run one after the other. A loop of one slot is in the calling thread, without waking
 /// others; a short one is one piece. All threads round as the calling one. Exceptions of the body reach the
 /// caller. Between pieces are stop points (base/cancellation.h): Stopped is thrown in the caller, and in a
-/// standstill the caller stands still when its helpers have left the loop, which then goes on.
+/// quiescent state the caller stands still when its helpers have left the loop, which then goes on.
 template <class F>
-void parallel_for(const Division& division, const F& body) {
+void parallel_for(const WorkPartition& partition, const F& body) {
   const PieceBody piece(body);
-  if (division.slots > 1) return run_in_slots(division, piece);
-  if (division.units > division.most) return run_in_pieces(division, piece);
-  if (division.units > 0) piece(0, division.units, 0);
+  if (partition.slots > 1) return run_in_slots(partition, piece);
+  if (partition.units > partition.most) return run_in_pieces(partition, piece);
+  if (partition.units > 0) piece(0, partition.units, 0);
 }
 
 /// parallel_for for units of unknown duration, of which about `grain` are worth a thread: with 1 each may
@@ -64,9 +64,9 @@ int threads_here();
 int threads_of_own_arena();
 
 /// Work of so many microseconds, in units of equal size, for the threads here.
-inline Division divided_here(std::int64_t units, double total) {
+inline WorkPartition partitioned_here(std::int64_t units, double total) {
   if (units <= 1 || total <= kWorthAThread) return {units, units, 1};  // for small steps this takes time
-  return divide_work(units, total / static_cast<double>(units), threads_here());
+  return partition_work(units, total / static_cast<double>(units), threads_here());
 }
 
 /// Most threads of an arena.

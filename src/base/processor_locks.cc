@@ -7,7 +7,7 @@
 #include <map>
 #include <mutex>
 
-#include "base/immortal.h"
+#include "base/no_destructor.h"
 
 namespace lamina {
 
@@ -69,7 +69,7 @@ ProcessorLocks::~ProcessorLocks() {
 }
 
 ProcessorLocks& ProcessorLocks::here() {
-  static Immortal<ProcessorLocks> locks;
+  static NoDestructor<ProcessorLocks> locks;
   return *locks;
 }
 

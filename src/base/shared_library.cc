@@ -14,8 +14,8 @@
 #include <set>
 
 #include "base/error.h"
-#include "base/immortal.h"
 #include "base/mapped_file.h"
+#include "base/no_destructor.h"
 
 namespace lamina {
 namespace {
@@ -140,7 +140,7 @@ struct Opened {
   std::multiset<void*> handles;
 };
 Opened& opened() {
-  static Immortal<Opened> all;
+  static NoDestructor<Opened> all;
   return *all;
 }
 

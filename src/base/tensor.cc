@@ -7,14 +7,14 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "base/divide.h"
 #include "base/error.h"
 #include "base/guard.h"
-#include "base/immortal.h"
 #include "base/limits.h"
 #include "base/memory_left.h"
+#include "base/no_destructor.h"
 #include "base/shape_only.h"
 #include "base/work_bounds.h"
+#include "base/work_partition.h"
 
 namespace lamina {
 namespace {
@@ -50,7 +50,7 @@ std::size_t byte_count(ElementType type, std::size_t count) {
 /// No tensor can be larger than the memory of the machine and of the process' control groups; a model that
 /// wants one is damaged.
 const MemoryLeft& memory_limit() {
-  static const Lasting limit([] { return memory_in_all(); });
+  static const ProcessLifetime limit([] { return memory_in_all(); });
   return *limit;
 }
 
@@ -78,7 +78,7 @@ std::shared_ptr<const void> large_memory(std::size_t bytes, std::byte*& data) {
   void* memory = mmap(nullptr, whole, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) return nullptr;
   data = aligned_up(memory, kHugePage);
-  madvise(data, bytes / kHugePage * kHugePage, MADV_HUGEPAGE);  // a wish: failure changes nothing
+  madvise(data, bytes / kHugePage * kHugePage, MADV_HUGEPAGE);  // a hint: failure changes nothing
   return {memory, [whole](const void* p) { munmap(const_cast<void*>(p), whole); }};
 }
 

@@ -18,7 +18,7 @@
 
 #include "base/error.h"
 #include "base/floating_point.h"
-#include "base/immortal.h"
+#include "base/no_destructor.h"
 #include "base/topology.h"
 
 namespace lamina {
@@ -38,7 +38,7 @@ struct Leftovers {
   std::list<OwnThread> threads;
 };
 Leftovers& leftovers() {
-  static Immortal<Leftovers> all;
+  static NoDestructor<Leftovers> all;
   return *all;
 }
 
@@ -146,7 +146,7 @@ struct HelperIds {
   std::vector<pid_t> all;
 };
 HelperIds& helper_ids() {
-  static Immortal<HelperIds> ids;
+  static NoDestructor<HelperIds> ids;
   return *ids;
 }
 

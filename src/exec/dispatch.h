@@ -5,7 +5,7 @@
 #include <condition_variable>
 #include <mutex>
 
-#include "base/immortal.h"
+#include "base/no_destructor.h"
 #include "base/threads.h"
 #include "exec/callers_streams.h"
 #include "exec/free_streams.h"
@@ -131,7 +131,7 @@ class Dispatch {
   void shut_down();
 
  private:
-  friend class Immortal<Dispatch>;
+  friend class NoDestructor<Dispatch>;
   Dispatch();
   void join_threads(Core::Lock& lock);
   std::condition_variable opened_;

@@ -4,13 +4,13 @@
 
 #include "base/error.h"
 #include "base/guard.h"
-#include "base/immortal.h"
+#include "base/no_destructor.h"
 #include "exec/dispatch.h"
 
 namespace lamina {
 
 const std::exception_ptr& canceled_error() {
-  static Immortal<std::exception_ptr> error(
+  static NoDestructor<std::exception_ptr> error(
       std::make_exception_ptr(Error(ErrorCode::canceled, "the inference was canceled")));
   return *error;
 }

@@ -52,7 +52,7 @@ std::shared_ptr<const Planned> PlanCache::get(const std::string& key, const std:
     }
     const auto awaited = *other;
     lock.unlock();
-    const Turns::Mine landed(awaited->turn);
+    const ForkSafeMutex::Lock landed(awaited->mutex);
     if (awaited->planned) return awaited->planned;
     lock.lock();
     flights_.remove(awaited);  // the maker's part, unless fork() has left it behind
@@ -62,7 +62,7 @@ std::shared_ptr<const Planned> PlanCache::get(const std::string& key, const std:
 std::shared_ptr<const Planned> PlanCache::make_in(const std::shared_ptr<Flight>& flight, Entries entry,
                                                   const std::vector<std::string>& above, const Make& make,
                                                   std::unique_lock<std::mutex>& lock) {
-  const Turns::Mine here(flight->turn);
+  const ForkSafeMutex::Lock here(flight->mutex);
   flights_.push_back(flight);
   lock.unlock();
   Entries gone;

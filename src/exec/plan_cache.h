@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "base/turns.h"
+#include "base/fork_safe_mutex.h"
 #include "plan/plan.h"
 
 namespace lamina {
@@ -54,7 +54,7 @@ class PlanCache {
   /// A plan that is being made.
   struct Flight {
     std::string key;
-    Turns turn;                              ///< the maker's, until it has landed
+    ForkSafeMutex mutex;                     ///< the maker's, until it has landed
     std::shared_ptr<const Planned> planned;  ///< null when it failed
   };
   Entries::iterator find(const std::string& key);

@@ -23,13 +23,13 @@ constexpr std::chrono::seconds kPatience{2};
 }  // namespace
 
 Dispatch& Dispatch::here() {
-  static Immortal<Dispatch> dispatch;
+  static NoDestructor<Dispatch> dispatch;
   return *dispatch;
 }
 
 Dispatch::Dispatch() {
   at_fork(before_fork, after_fork_in_parent, after_fork_in_child);
-  Standstill::stop_at_exit();
+  Quiescence::stop_at_exit();
 }
 
 void follow_process() { Dispatch::here(); }
@@ -60,14 +60,14 @@ void Dispatch::end_turn(Job& job) {
 }
 
 void Dispatch::before_fork() noexcept {
-  Standstill::begin();
+  Quiescence::begin();
   here().mutex.lock();
-  Standstill::before_fork();
+  Quiescence::before_fork();
 }
 
 void Dispatch::after_fork_in_parent() noexcept {
   here().mutex.unlock();
-  Standstill::after_fork_in_parent();
+  Quiescence::after_fork_in_parent();
 }
 
 void Dispatch::after_fork_in_child() noexcept {
@@ -78,7 +78,7 @@ void Dispatch::after_fork_in_child() noexcept {
   auto& d = here();
   d.child_begins();
   d.mutex.unlock();
-  Standstill::after_fork_in_child();
+  Quiescence::after_fork_in_child();
 }
 
 /// In the child of fork() the calling thread is the only one. Its own work continues: it may be in a
@@ -120,7 +120,7 @@ void Scheduler::Core::child_begins() noexcept {
 }
 
 bool Dispatch::is_awaited() noexcept {
-  return InUsersCallback::is_here() || AwaitedBy::anything() || Standstill::awaits_this_thread();
+  return InUsersCallback::is_here() || AwaitedBy::anything() || Quiescence::awaits_this_thread();
 }
 
 void Dispatch::await_opening() {
@@ -133,7 +133,7 @@ void Dispatch::await_opening() {
 }
 
 void Dispatch::shut_down() {
-  if (Standstill::is_for_good()) return;  // the process ends: threads stay where they are
+  if (Quiescence::is_for_good()) return;  // the process ends: threads stay where they are
   if (is_awaited()) fail(ErrorCode::busy, "shutdown() in a callback or a custom layer would wait for itself");
   Core::Lock lock(mutex);
   if (closing) fail(ErrorCode::busy, "shutdown() is under way in another thread");
@@ -168,7 +168,7 @@ void Dispatch::join_threads(Core::Lock& lock) {
   for (const auto& some : workers)
     for (const auto& worker : some) worker->thread.join();
   OwnThread::join_leftovers();
-  Standstill::dismiss_helpers();
+  Quiescence::dismiss_helpers();
   drop_idle_arenas();
   tbb::task_scheduler_handle handle{tbb::attach{}};
   if (tbb::finalize(handle, std::nothrow)) helpers_ended();

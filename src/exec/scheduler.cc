@@ -100,7 +100,7 @@ void Scheduler::Core::set_error(Job& job, std::exception_ptr error) noexcept {
 /// middle of a step. To be used under the mutex.
 class Scheduler::Core::Urged {
  public:
-  explicit Urged(const Core& core) noexcept : core_(Standstill::awaits_this_thread() ? &core : nullptr) {
+  explicit Urged(const Core& core) noexcept : core_(Quiescence::awaits_this_thread() ? &core : nullptr) {
     urge(1);
   }
   ~Urged() { urge(-1); }
@@ -129,7 +129,7 @@ int Scheduler::Core::await_stream(Job& job) {
     job.join(queue_);
     advance();
     const Urged here(*this);
-    waker.wait(lock, [&] { return job.granted_ >= 0 || job.dropped() || Standstill::ends_process(); });
+    waker.wait(lock, [&] { return job.granted_ >= 0 || job.dropped() || Quiescence::ends_process(); });
     job.thread_ = nullptr;
     if (job.granted_ >= 0) return job.granted_;
     job.leave();
@@ -285,7 +285,7 @@ void Scheduler::start(const std::shared_ptr<Job>& job) { core_->start(job); }
 /// the thread that calls exit() do not wait then, and other threads never return.
 bool Scheduler::Core::await_rest(Lock& lock, Job& job, const Clock::time_point* until, bool destroyed) {
   const auto done = [&] {
-    return at_rest(job.state_.load()) || (destroyed ? Standstill::is_for_good() : Standstill::ends_process());
+    return at_rest(job.state_.load()) || (destroyed ? Quiescence::is_for_good() : Quiescence::ends_process());
   };
   const Urged here(*job.scheduler().core_);
   std::condition_variable waker;
@@ -319,7 +319,7 @@ bool Scheduler::wait(Job& job, std::optional<std::chrono::nanoseconds> time, std
     const auto until = forever ? Core::Clock::time_point::max() : now + *time;
     Dispatch::before_waiting();
     if (!Core::await_rest(lock, job, forever ? nullptr : &until, false)) return false;
-    if (!at_rest(job.state()) && Standstill::ends_process())
+    if (!at_rest(job.state()) && Quiescence::ends_process())
       fail(ErrorCode::canceled, "the process ends: the inference does not");
   }
   error = own_copy(job.error_);

@@ -95,7 +95,7 @@ void Stream::ran() noexcept {
 }
 
 void Stream::dismiss() noexcept {
-  if (!arena_ || Standstill::is_for_good()) {
+  if (!arena_ || Quiescence::is_for_good()) {
     (void)observer_.release();  // the process ends: helpers stand where they are
     if (arena_) arena_->forget();
     arena_.reset();

@@ -11,7 +11,7 @@
 
 #include "base/arena.h"
 #include "base/placement.h"
-#include "base/standstill.h"
+#include "base/quiescence.h"
 #include "exec/bound_plans.h"
 #include "lamina/tensor.h"
 

@@ -173,7 +173,7 @@ void Scheduler::Core::quit() noexcept {
     const std::lock_guard lock(Dispatch::here().mutex);
     workers = dismiss();
     for (auto& worker : workers) {
-      if (Standstill::is_for_good())
+      if (Quiescence::is_for_good())
         worker->thread.forget();
       else if (Dispatch::worker() != nullptr)
         worker->thread.leave_over();

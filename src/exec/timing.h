@@ -3,7 +3,7 @@
 #include <chrono>
 #include <span>
 
-#include "base/standstill.h"
+#include "base/quiescence.h"
 #include "exec/bound.h"
 #include "interpreter/seen_layers.h"
 

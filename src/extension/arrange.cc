@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
-#include "base/divide.h"
 #include "base/parallel.h"
+#include "base/work_partition.h"
 #include "lamina/extension.h"
 
 namespace lamina {

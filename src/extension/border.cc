@@ -18,7 +18,7 @@ namespace {
 /// The status, whatever the function throws.
 template <class F>
 lamina_status status_of(lamina_context& context, const F& function) {
-  const Standstill::Moving here;  // the library may hold locks
+  const Quiescence::Moving here;  // the library may hold locks
   const KeepsRounding keeps(context.rounding_changed);
   try {
     return function();

@@ -4,9 +4,9 @@
 #include <mutex>
 
 #include "base/error.h"
-#include "base/immortal.h"
 #include "base/mapped_file.h"
 #include "base/nearest.h"
+#include "base/no_destructor.h"
 #include "extension/border.h"
 #include "extension/custom_op.h"
 #include "extension/registrar.h"
@@ -22,7 +22,7 @@ struct LinkedIn {
   std::map<std::string, ExtensionEntry> entries;
 };
 LinkedIn& linked_in() {
-  static Immortal<LinkedIn> all;
+  static NoDestructor<LinkedIn> all;
   return *all;
 }
 
@@ -53,7 +53,7 @@ ExtensionEntry entry_of(const SharedLibrary& library) {
 /// Entries run one at a time, in all threads: what they declare is the library's own, and unguarded. One may
 /// load another library.
 int enter(ExtensionEntry entry, lamina_registrar& registrar) {
-  static Immortal<std::recursive_mutex> mutex;
+  static NoDestructor<std::recursive_mutex> mutex;
   const std::lock_guard lock(*mutex);
   return entry(&extension_host(), &registrar);
 }

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 
-#include "base/immortal.h"
+#include "base/no_destructor.h"
 
 namespace lamina {
 namespace {
@@ -12,7 +12,7 @@ using Names = std::array<std::string, 5>;
 
 /// Names in the order of the enumeration.
 const Names& names() {
-  static const Lasting all([] {
+  static const ProcessLifetime all([] {
     return Names{"ONNX", "OpenVINO IR", "Caffe", "TensorFlow", "oneDNN Graph"};
   });
   return *all;

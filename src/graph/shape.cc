@@ -5,7 +5,7 @@
 #include <mutex>
 #include <unordered_map>
 
-#include "base/immortal.h"
+#include "base/no_destructor.h"
 
 namespace lamina {
 namespace {
@@ -31,7 +31,7 @@ class Symbols {
 };
 
 Symbols& symbols() {
-  static Lasting table([] { return Symbols(); });
+  static ProcessLifetime table([] { return Symbols(); });
   return *table;
 }
 

@@ -3,8 +3,8 @@
 #include <bit>
 #include <cstring>
 
-#include "base/divide.h"
 #include "base/random.h"
+#include "base/work_partition.h"
 #include "graph/text_element.h"
 
 namespace lamina::text {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <mutex>
 
-#include "base/immortal.h"
+#include "base/no_destructor.h"
 #include "extension/custom_op.h"
 #include "kernels/list.h"
 
@@ -99,7 +99,7 @@ struct Registry {
 };
 
 Registry& registry() {
-  static Lasting r([] { return Registry(); });
+  static ProcessLifetime r([] { return Registry(); });
   return *r;
 }
 

@@ -7,7 +7,7 @@
 #include <numeric>
 
 #include "base/error.h"
-#include "base/immortal.h"
+#include "base/no_destructor.h"
 #include "kernels/bits.h"
 
 namespace lamina {
@@ -66,7 +66,7 @@ class Table {
 };
 
 Table& table() {
-  static Lasting t([] { return Table(); });
+  static ProcessLifetime t([] { return Table(); });
   return *t;
 }
 

@@ -68,7 +68,7 @@ struct Offer : Recipe {
   std::size_t scratch = 0;      ///< bytes, 64-byte aligned
   bool is_view = false;         ///< output 0 is input 0's memory (Reshape): nothing runs
   bool last_resort = false;     ///< taken only when nothing else offers
-  bool unwanted = false;        ///< others are wanted, whatever is estimated (plan/force.h)
+  bool unwanted = false;        ///< others are wanted, whatever is estimated (plan/kernel_overrides.h)
   Cost cost;                    ///< estimated, on one thread
   std::function<std::unique_ptr<Executable>(MakeContext&)> make;
 };
@@ -76,7 +76,7 @@ struct Offer : Recipe {
 /// What the kernels say about one node.
 struct Answers {
   std::vector<Offer> offers;
-  std::string wish = {};  ///< for this node (plan/force.h), or empty
+  std::string forced = {};  ///< for this node (plan/kernel_overrides.h), or empty
   struct Refusal {
     std::string kernel, reason;
     bool decomposed = false;  ///< `kernel` is the node that this one was part of

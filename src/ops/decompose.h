@@ -36,7 +36,7 @@ std::vector<NodeId> decompose_epilogue(Graph& graph, NodeId node, std::size_t st
 
 /// The stages behind the first `stages` as an epilogue: parameter 0 is what these make, further parameters
 /// are all those of the whole epilogue. Nothing where more than one of their values is read later.
-std::optional<Graph> later_stages(const Node& node, std::size_t stages);
+std::optional<Graph> remaining_stages(const Node& node, std::size_t stages);
 
 /// Extra inputs of the node that the first `stages` of its epilogue read, in order.
 std::vector<std::size_t> inputs_of_stages(const Node& node, std::size_t stages);

@@ -96,7 +96,7 @@ std::vector<std::size_t> inputs_of_stages(const Node& node, std::size_t stages) 
   return out;
 }
 
-std::optional<Graph> later_stages(const Node& node, std::size_t stages) {
+std::optional<Graph> remaining_stages(const Node& node, std::size_t stages) {
   const Graph& body = *epilogue(node);
   const auto order = body.order();
   const auto crossing = single_crossing(body, order, stages);

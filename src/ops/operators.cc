@@ -1,12 +1,12 @@
 #include "ops/operators.h"
 
-#include "base/immortal.h"
+#include "base/no_destructor.h"
 #include "ops/check_sizes.h"
 
 namespace lamina {
 
 const Registry& operators() {
-  static const Lasting all([] {
+  static const ProcessLifetime all([] {
     Registry r;
     for (auto* add : {register_convolution,   register_convolution_depthwise,
                       register_matmul,        register_pooling,

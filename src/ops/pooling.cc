@@ -4,8 +4,8 @@
 #include <limits>
 
 #include "base/cancellation.h"
-#include "base/divide.h"
 #include "base/parallel.h"
+#include "base/work_partition.h"
 #include "graph/op_model.h"
 #include "ops/operators.h"
 #include "ops/require.h"

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/cancellation.h"
-#include "base/divide.h"
+#include "base/work_partition.h"
 #include "ops/eval.h"
 
 namespace lamina {

@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "base/cancellation.h"
-#include "base/divide.h"
+#include "base/work_partition.h"
 #include "graph/op_model.h"
 #include "graph/permute.h"
 #include "ops/fake_quantize.h"

@@ -4,8 +4,8 @@
 #include <limits>
 
 #include "base/cancellation.h"
-#include "base/divide.h"
 #include "base/parallel.h"
+#include "base/work_partition.h"
 #include "ops/detection.h"
 #include "ops/region_samples.h"
 #include "ops/require.h"

@@ -9,7 +9,7 @@
 #include "kernels/epilogue.h"
 #include "kernels/generated_code.h"
 #include "plan/decompose.h"
-#include "plan/force.h"
+#include "plan/kernel_overrides.h"
 
 namespace lamina {
 namespace {
@@ -44,21 +44,21 @@ void ask(const Graph& graph, const std::vector<NodeId>& nodes, const PlanOptions
   for (const auto id : nodes)
     if (!answers.contains(id)) open.push_back(id);
   std::vector<Answers> found(open.size());
-  const Force force(options.force, graph);
+  const KernelOverrides overrides(options.force, graph);
   StageProgress progress(options.progress, "choosing kernels", open.size());
   parallel_for(static_cast<std::int64_t>(open.size()), 1, [&](std::int64_t begin, std::int64_t end) {
     for (auto i = static_cast<std::size_t>(begin); i < static_cast<std::size_t>(end); ++i) {
       const NodeView view(graph, open[i], *options.machine);
       found[i] = ask_sparing(view);
       add_decomposed_offers(view, found[i].offers);
-      force.apply(view, found[i]);
+      overrides.apply(view, found[i]);
       if (options.any_kernels != 0) stir(options.any_kernels, open[i], found[i].offers);
       progress.one_done();
     }
   });
   progress.end();
   for (std::size_t i = 0; i < open.size(); ++i) answers.emplace(open[i], std::move(found[i]));
-  force.check(graph, answers);
+  overrides.check(graph, answers);
 }
 
 Answers::Refusal why_decomposed(const Assignment& assignment, NodeId id, const Node& node,
@@ -110,8 +110,8 @@ Choice explain(const Graph& graph, NodeId id, const Answers& answers, const Assi
       choice.lost.push_back(
           {offer.label, layout(offer), assignment.cost(id, offer), decomposes(graph.node(id), offer)});
   choice.refusals = answers.refusals;
-  choice.wish = answers.wish;
-  if (answers.offers[best].unwanted) choice.wish += ", in a layout that its neighbours do not take";
+  choice.forced = answers.forced;
+  if (answers.offers[best].unwanted) choice.forced += ", in a layout that its neighbours do not take";
   return choice;
 }
 

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <map>
 
-#include "base/divide.h"
+#include "base/work_partition.h"
 #include "kernels/family.h"
 
 namespace lamina {

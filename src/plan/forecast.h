@@ -13,7 +13,7 @@ struct StepTimeAlone {
 std::vector<StepTimeAlone> times_alone(const Plan& plan);
 
 /// Microseconds of one inference by `threads` threads while `streams` streams run one each: steps are cut as
-/// base/divide.h cuts them, waking threads takes time, and memory is shared by all.
+/// base/work_partition.h cuts them, waking threads takes time, and memory is shared by all.
 double predicted_time(const std::vector<StepTimeAlone>& steps, int threads, int streams);
 
 }  // namespace lamina

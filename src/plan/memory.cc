@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "base/divide.h"
+#include "base/work_partition.h"
 
 namespace lamina {
 namespace {

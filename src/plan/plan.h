@@ -60,7 +60,7 @@ struct Choice {
   std::string label;
   Layout layout = Layout::plain;  ///< of output 0
   Cost cost;
-  std::string wish;  ///< for this node (plan/force.h), or empty
+  std::string forced;  ///< for this node (plan/kernel_overrides.h), or empty
   struct Lost {
     std::string label;
     Layout layout = Layout::plain;  ///< of output 0
@@ -114,7 +114,7 @@ struct PlanOptions {
   int threads = 1;
   /// Plans for another machine have no code: they are to be looked at. It outlives the plan.
   const Machine* machine = &host();
-  std::vector<std::string> force = {};  ///< kernels that are wanted: plan/force.h
+  std::vector<std::string> force = {};  ///< kernels that are wanted: plan/kernel_overrides.h
   /// For tests: other than 0, costs are multiplied by random factors, so that any kernel may be chosen.
   std::uint64_t any_kernels = 0;
   ProgressCallback progress = {};

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <cmath>
 
-#include "base/divide.h"
 #include "base/error.h"
 #include "base/progress.h"
+#include "base/work_partition.h"
 #include "quantise/comparing.h"
 
 namespace lamina {

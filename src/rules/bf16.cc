@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <unordered_set>
 
-#include "base/immortal.h"
+#include "base/no_destructor.h"
 #include "extension/custom_op.h"
 #include "extension/known_node.h"
 #include "graph/work.h"
@@ -23,7 +23,7 @@ constexpr double kCall = 0.28;      // microseconds in which a product is done b
 constexpr std::size_t kMostJoinedValues = 2048;  // that are looked at together
 
 const Machine& any_machine() {
-  static const Lasting machine([] { return Machine(); });
+  static const ProcessLifetime machine([] { return Machine(); });
   return *machine;
 }
 

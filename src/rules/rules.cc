@@ -1,12 +1,12 @@
 #include "rules/rules.h"
 
-#include "base/immortal.h"
+#include "base/no_destructor.h"
 
 namespace lamina {
 namespace {
 
 Rules& registered() {
-  static Lasting all([] {
+  static ProcessLifetime all([] {
     Rules rules;
     add_remove_unused(rules);
     add_fold_constants(rules);

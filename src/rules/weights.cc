@@ -6,8 +6,8 @@
 #include <cstring>
 #include <limits>
 
-#include "base/divide.h"
 #include "base/parallel.h"
+#include "base/work_partition.h"
 #include "ops/convolution.h"
 #include "ops/elementwise.h"
 #include "ops/matmul.h"

@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "base/byte_stream.h"
-#include "base/divide.h"
 #include "base/parallel.h"
+#include "base/work_partition.h"
 #include "saved/engine.h"
 
 namespace lamina {

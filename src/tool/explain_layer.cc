@@ -34,7 +34,7 @@ void print_choice(const Common& c, const Choice& choice) {
   const double us = choice.cost.us();
   c.say("    estimated   {:.3g} us with reorders", us);
   if (us > 0) c.say("    made of     {}", made_of(choice.cost, true));
-  if (!choice.wish.empty()) c.say("    wanted      {}", choice.wish);
+  if (!choice.forced.empty()) c.say("    wanted      {}", choice.forced);
   for (const auto& lost : choice.lost)
     c.say("    not chosen  {}: {:.3g} us{}{}{}", to_string(lost), lost.cost.us(),
           us > 0 ? fmt::format(" ({:.2f} times)", lost.cost.us() / us) : "",

@@ -101,7 +101,7 @@ nlohmann::json json_of(const Findings& all, const OutcomeNode& n) {
   }
   if (!n.choice) return j;
   j["estimate_us"] = n.choice->cost.us(), j["parts"] = to_json(n.choice->cost);
-  if (!n.choice->wish.empty()) j["wish"] = n.choice->wish;
+  if (!n.choice->forced.empty()) j["forced"] = n.choice->forced;
   j["lost"] = nlohmann::json::array();
   j["refused"] = nlohmann::json::array();
   for (const auto& lost : n.choice->lost)

@@ -29,7 +29,7 @@ constexpr double kLeastGain = 0.03;  // of a layer
 constexpr double kModelGain = 0.01;  // of the whole
 constexpr int kRounds = 15;          // in which two models take turns
 
-/// A layer by the name by which it can be wished for.
+/// A layer by the name by which it can be overridden.
 struct TunedLayer {
   std::string label;
   double us = 0;
@@ -43,7 +43,7 @@ std::set<std::string> names_of(const Graph& g, NodeId id) {
   return out;
 }
 
-/// A name of each layer by which one node of the plans alone can be wished for. Names of layers need not be
+/// A name of each layer by which one node of the plans alone can be overridden. Names of layers need not be
 /// unique; those that JSON does not hold cannot be remembered.
 std::map<const PlanStep*, std::string> names_of(const std::vector<std::shared_ptr<const Plan>>& plans) {
   std::map<std::string, int> nodes;
@@ -87,7 +87,7 @@ class Tuner {
     const auto base = measure({});
     auto best = base;
     for (std::size_t k = 0; k < kRivals; ++k) {
-      Wishes trial;
+      Overrides trial;
       for (const auto& [name, layer] : base)
         if (k < layer.rivals.size()) trial[name] = layer.rivals[k];
       if (trial.empty()) break;
@@ -102,31 +102,31 @@ class Tuner {
     std::sort(gains.rbegin(), gains.rend());
     // The largest ones with which the whole gains: layouts may cost more than kernels save.
     for (; !gains.empty(); gains.resize(gains.size() / 2)) {
-      Wishes wishes;
-      for (const auto& [gain, name] : gains) wishes[name] = best[name].label;
+      Overrides overrides;
+      for (const auto& [gain, name] : gains) overrides[name] = best[name].label;
       double faster = 0;
-      taken([&] { faster = times_faster(wishes); });
-      if (faster > 1 + kModelGain) return as_text(wishes);
+      taken([&] { faster = times_faster(overrides); });
+      if (faster > 1 + kModelGain) return as_text(overrides);
     }
     return {};
   }
 
-  /// The model takes these wishes. It is run: what is not planned before is planned then.
-  bool takes(const std::vector<std::string>& wishes) const {
-    return taken([&] { request(wishes, false); });
+  /// The model takes these overrides. It is run: what is not planned before is planned then.
+  bool takes(const std::vector<std::string>& overrides) const {
+    return taken([&] { request(overrides, false); });
   }
 
  private:
-  using Wishes = std::map<std::string, std::string>;  // label by layer
+  using Overrides = std::map<std::string, std::string>;  // label by layer
   using Clock = std::chrono::steady_clock;
 
-  static std::vector<std::string> as_text(const Wishes& wishes) {
+  static std::vector<std::string> as_text(const Overrides& overrides) {
     std::vector<std::string> out;
-    for (const auto& [name, label] : wishes) out.push_back(name + "=" + label);
+    for (const auto& [name, label] : overrides) out.push_back(name + "=" + label);
     return out;
   }
 
-  /// False where a wish is refused.
+  /// False where an override is refused.
   template <class F>
   static bool taken(F&& f) {
     try {
@@ -138,23 +138,23 @@ class Tuner {
     }
   }
 
-  CompiledModel compiled(const std::vector<std::string>& wishes, bool profile) const {
+  CompiledModel compiled(const std::vector<std::string>& overrides, bool profile) const {
     auto options = options_;
     options.profile = profile;
-    options.force.insert(options.force.begin(), wishes.begin(), wishes.end());
+    options.force.insert(options.force.begin(), overrides.begin(), overrides.end());
     return CompiledModel(model_, options);
   }
 
-  Request request(const std::vector<std::string>& wishes, bool profile) const {
-    auto request = compiled(wishes, profile).create_request();
+  Request request(const std::vector<std::string>& overrides, bool profile) const {
+    auto request = compiled(overrides, profile).create_request();
     for (std::size_t i = 0; i < inputs_.size(); ++i) request.set_input(i, inputs_[i]);
     request.run();
     return request;
   }
 
   /// The shortest time of each layer.
-  std::map<std::string, TunedLayer> measure(const Wishes& wishes) const {
-    auto r = request(as_text(wishes), true);
+  std::map<std::string, TunedLayer> measure(const Overrides& overrides) const {
+    auto r = request(as_text(overrides), true);
     const auto& runner = Inside::runner_of(r);
     std::unordered_map<const PlanStep*, double> shortest;
     const auto begin = Clock::now();
@@ -180,9 +180,9 @@ class Tuner {
     return out;
   }
 
-  /// The median of rounds in which the model as estimated and the one with wishes take turns.
-  double times_faster(const Wishes& wishes) const {
-    auto before = request({}, false), now = request(as_text(wishes), false);
+  /// The median of rounds in which the model as estimated and the one with overrides take turns.
+  double times_faster(const Overrides& overrides) const {
+    auto before = request({}, false), now = request(as_text(overrides), false);
     const auto once = [](Request& r) {
       const auto begin = Clock::now();
       r.run();
@@ -210,7 +210,7 @@ class Tuner {
 
 /// What was measured.
 struct Measured {
-  std::vector<std::string> wishes;
+  std::vector<std::string> overrides;
   std::optional<int> streams;  ///< where their number was left to throughput
 
   std::string text() const {
@@ -271,7 +271,7 @@ void remember(const std::filesystem::path& file, const std::string& key, const M
   std::error_code error;
   std::filesystem::create_directories(file.parent_path(), error);
   if (std::filesystem::is_fifo(file, error)) fail(ErrorCode::bad_file, "{}: is a pipe", file.string());
-  nlohmann::json j{{"key", key}, {"force", measured.wishes}};
+  nlohmann::json j{{"key", key}, {"force", measured.overrides}};
   if (measured.streams) j["streams"] = *measured.streams;
   write_file(file.string(), j.dump(1, ' ', true, nlohmann::json::error_handler_t::replace) + "\n");
 }
@@ -292,7 +292,7 @@ Options tuned(const Common& common, const Model& model, Options options, const s
   try {
     if (!file.empty()) measured = remembered(file, key);
     // Another build of this version may offer other kernels.
-    if (measured && !Tuner(model, options, inputs).takes(measured->wishes)) {
+    if (measured && !Tuner(model, options, inputs).takes(measured->overrides)) {
       measured.reset();
       fail(ErrorCode::bad_file, "{}: its kernels are not available any more", file.string());
     }
@@ -300,23 +300,24 @@ Options tuned(const Common& common, const Model& model, Options options, const s
     common.note({fmt::format("--tune: {}", e.what())});
   }
   const auto apply = [&](const Measured& m) {
-    options.force.insert(options.force.begin(), m.wishes.begin(), m.wishes.end());
+    options.force.insert(options.force.begin(), m.overrides.begin(), m.overrides.end());
     if (m.streams) options.streams = *m.streams;
   };
   if (measured) {
-    common.note({fmt::format("--tune: {} kernels{} as measured before ({})", measured->wishes.size(),
+    common.note({fmt::format("--tune: {} kernels{} as measured before ({})", measured->overrides.size(),
                              measured->text(), file.string())});
     apply(*measured);
     return options;
   }
   Progress progress("measuring kernels of " + common.model, common);
   measured = Measured{measured_wishes(model, options, inputs), {}};
-  auto wished = options;
-  wished.log = {};
-  wished.force.insert(wished.force.begin(), measured->wishes.begin(), measured->wishes.end());
-  measured->streams = measured_streams(model, wished, inputs);
-  common.note(
-      {fmt::format("--tune: {} kernels other than estimated{}", measured->wishes.size(), measured->text())});
+  auto with_overrides = options;
+  with_overrides.log = {};
+  with_overrides.force.insert(with_overrides.force.begin(), measured->overrides.begin(),
+                              measured->overrides.end());
+  measured->streams = measured_streams(model, with_overrides, inputs);
+  common.note({fmt::format("--tune: {} kernels other than estimated{}", measured->overrides.size(),
+                           measured->text())});
   try {
     if (!file.empty()) remember(file, key, *measured);
   } catch (const Error& e) {

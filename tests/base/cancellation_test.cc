@@ -114,10 +114,10 @@ TEST_P(Loops, end_between_pieces) {
   arena.execute([] {
     Flag flag;
     std::atomic<std::int64_t> done = 0;
-    const auto division = divide_work(1 << 20, 5000, threads_here());
+    const auto partition = partition_work(1 << 20, 5000, threads_here());
     EXPECT_EQ(stopped_by({.signal = &flag, .what = "the loop"},
                          [&] {
-                           parallel_for(division, [&](std::int64_t begin, std::int64_t end) {
+                           parallel_for(partition, [&](std::int64_t begin, std::int64_t end) {
                              done += end - begin;
                              if (done >= 100) flag.on = true;
                            });
@@ -125,7 +125,7 @@ TEST_P(Loops, end_between_pieces) {
               "the loop was canceled");
     EXPECT_LT(done, 2000);
     done = 0;  // and the next one is whole
-    parallel_for(division, [&](std::int64_t begin, std::int64_t end) { done += end - begin; });
+    parallel_for(partition, [&](std::int64_t begin, std::int64_t end) { done += end - begin; });
     EXPECT_EQ(done, 1 << 20);
   });
 }
@@ -148,13 +148,13 @@ TEST_P(Loops, stop_points_in_the_body) {
   });
 }
 
-/// In a standstill helpers leave the loop and the caller stands; then it goes on, each unit once.
+/// In a quiescent state helpers leave the loop and the caller stands; then it goes on, each unit once.
 TEST_P(Loops, go_on_behind_a_standstill) {
   std::atomic<bool> over = false;
   std::thread stops([&] {
     while (!over) {
-      Standstill::begin();
-      Standstill::end();
+      Quiescence::begin();
+      Quiescence::end();
       std::this_thread::sleep_for(std::chrono::microseconds(200));
     }
   });
@@ -163,7 +163,7 @@ TEST_P(Loops, go_on_behind_a_standstill) {
     for (int round = 0; round < 20; ++round) {
       const Uninterrupted here;
       std::vector<std::atomic<int>> done(4000);
-      parallel_for(divide_work(4000, 10, threads_here()), [&](std::int64_t begin, std::int64_t end) {
+      parallel_for(partition_work(4000, 10, threads_here()), [&](std::int64_t begin, std::int64_t end) {
         for (auto i = begin; i < end; ++i) ++done[static_cast<std::size_t>(i)];
       });
       EXPECT_TRUE(std::all_of(done.begin(), done.end(), [](const auto& d) { return d == 1; }));

@@ -1,4 +1,4 @@
-#include "base/divide.h"
+#include "base/work_partition.h"
 
 #include <gtest/gtest.h>
 #include <tbb/task_arena.h>
@@ -46,7 +46,7 @@ TEST(Divide, Table) {
       {std::int64_t{1} << 40, 0x1p-20, 128, 128, 536870912},
   };
   for (const auto& c : cases) {
-    const auto d = divide_work(c.units, c.each, c.threads);
+    const auto d = partition_work(c.units, c.each, c.threads);
     EXPECT_EQ(d.units, c.units);
     EXPECT_EQ(d.slots, c.slots) << c.units << " x " << c.each << " on " << c.threads;
     EXPECT_EQ(d.grain, c.grain) << c.units << " x " << c.each << " on " << c.threads;
@@ -58,9 +58,9 @@ TEST(Divide, GrowsWithWorkAndThreads) {
     for (std::int64_t threads = 1; threads <= 128; ++threads) {
       std::int64_t slots = 1, wanted = 1;
       for (std::int64_t units = 1; units < 20000; units = units * 5 / 4 + 1) {
-        const auto d = divide_work(units, each, threads);
+        const auto d = partition_work(units, each, threads);
         EXPECT_GE(d.slots, slots);
-        EXPECT_GE(d.slots, divide_work(units, each, std::max<std::int64_t>(1, threads - 1)).slots);
+        EXPECT_GE(d.slots, partition_work(units, each, std::max<std::int64_t>(1, threads - 1)).slots);
         EXPECT_LE(d.slots, threads);
         // Nobody is woken for less than it is worth, the last one perhaps excepted.
         EXPECT_LE(static_cast<double>(d.slots - 1) * kWorthAThread,
@@ -84,7 +84,7 @@ TEST(Divide, GrowsWithWorkAndThreads) {
 }
 
 /// Runs a loop, counts how often each unit was done and whether two pieces shared a slot at a time.
-void run_loop(const Division& d) {
+void run_loop(const WorkPartition& d) {
   const auto done = std::make_unique<std::atomic<int>[]>(static_cast<std::size_t>(d.units + 1));
   const auto busy = std::make_unique<std::atomic<bool>[]>(static_cast<std::size_t>(d.slots));
   std::atomic<bool> good = true;
@@ -108,7 +108,7 @@ TEST(Divide, EachUnitIsDoneOnceWithASlotOfItsOwn) {
     arena.execute([] {
       for (const std::int64_t planned : {1, 2, 5, 128})  // for more or fewer threads than there are
         for (const std::int64_t units : {0, 1, 2, 3, 7, 64, 1000, 4097})
-          for (const double each : {0.001, 0.1, 2.0, 50.0}) run_loop(divide_work(units, each, planned));
+          for (const double each : {0.001, 0.1, 2.0, 50.0}) run_loop(partition_work(units, each, planned));
     });
   }
 }
@@ -118,7 +118,7 @@ TEST(Divide, WhoIsDoneTakesFromOthers) {
   two.execute([] {
     std::atomic<std::int64_t> by_caller = 0, by_others = 0, first_slot = -1;
     const auto caller = std::this_thread::get_id();
-    parallel_for(divide_work(64, 50, 2), [&](std::int64_t begin, std::int64_t end, std::int64_t slot) {
+    parallel_for(partition_work(64, 50, 2), [&](std::int64_t begin, std::int64_t end, std::int64_t slot) {
       const bool here = std::this_thread::get_id() == caller;
       if (here && begin == 0) first_slot = slot;
       (here ? by_caller : by_others) += end - begin;
@@ -138,10 +138,10 @@ TEST(Divide, LoopsInLoopsKeepTheirSlots) {
     std::atomic<std::int64_t> sum = 0;
     std::atomic<int> in_slot[4] = {};
     std::atomic<bool> good = true;
-    parallel_for(divide_work(40, 50, 4), [&](std::int64_t begin, std::int64_t end, std::int64_t slot) {
+    parallel_for(partition_work(40, 50, 4), [&](std::int64_t begin, std::int64_t end, std::int64_t slot) {
       if (in_slot[slot]++ != 0) good = false;
       for (auto i = begin; i < end; ++i)
-        parallel_for(divide_work(100, 1, 4), [&](std::int64_t b, std::int64_t e) { sum += e - b; });
+        parallel_for(partition_work(100, 1, 4), [&](std::int64_t b, std::int64_t e) { sum += e - b; });
       --in_slot[slot];
     });
     EXPECT_TRUE(good);

@@ -9,7 +9,7 @@
 
 #include "base/guard.h"
 #include "base/parallel.h"
-#include "base/standstill.h"
+#include "base/quiescence.h"
 #include "base/threads.h"
 #include "tests/support/floating_point_mode.h"
 
@@ -87,7 +87,7 @@ TEST(FloatingPointMode, helpers_follow_the_caller) {
     const StandardFloatingPoint standard;
     std::atomic<int> others = 0, pieces = 0;
     for (int i = 0; i < 100; ++i)
-      parallel_for(Division{1000, 10, 4}, [&](std::int64_t, std::int64_t) {
+      parallel_for(WorkPartition{1000, 10, 4}, [&](std::int64_t, std::int64_t) {
         ++pieces;
         others += !standard_here();
       });

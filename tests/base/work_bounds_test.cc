@@ -96,7 +96,7 @@ TEST(WorkBounds, hold_in_all_threads_of_a_loop) {
   const Within here(&bounds);
   std::atomic<int> refused{0};
   on_threads(4, [&] {
-    parallel_for(Division{64, 1, 4}, [&](std::int64_t begin, std::int64_t end) {
+    parallel_for(WorkPartition{64, 1, 4}, [&](std::int64_t begin, std::int64_t end) {
       for (auto i = begin; i < end; ++i) try {
           Tensor(ElementType::f32, {11});
         } catch (const Error&) {

@@ -197,19 +197,19 @@ class Explain(Base):
             self.assertEqual(here["machine"], json.loads(mine.read_text())["machine"])
 
     def test_wanted_kernels(self) -> None:
-        def kernel(*wishes: str) -> dict:
-            arguments = [word for wish in wishes for word in ("--force", wish)]
+        def kernel(*overrides: str) -> dict:
+            arguments = [word for forced in overrides for word in ("--force", forced)]
             layer = self.document("explain", SMALL, "--no-run", "--node", "Convolution28", *arguments)["layers"][0]
             return next(node for node in layer["nodes"] if "lost" in node)
 
         free = kernel()
         others = [lost["kernel"].split(" ")[0] for lost in free["lost"] if "+" not in lost["kernel"] and ":" not in lost["kernel"]]
         self.assertTrue(others)
-        for wish in (f"Convolution28={others[0]}", f"conv={others[0]}", f"Convolution={others[0]}"):
-            self.assertEqual(kernel(wish)["kernel"], others[0])
-            self.assertEqual(kernel(wish)["wish"], wish)
+        for forced in (f"Convolution28={others[0]}", f"conv={others[0]}", f"Convolution={others[0]}"):
+            self.assertEqual(kernel(forced)["kernel"], others[0])
+            self.assertEqual(kernel(forced)["forced"], forced)
         self.assertEqual(kernel("conv=reference", f"Convolution28={others[0]}")["kernel"], others[0])
-        self.assertIn("no kernel has", kernel("conv=nonsense")["wish"])
+        self.assertIn("no kernel has", kernel("conv=nonsense")["forced"])
         self.refused(2, "explain", SMALL, "--no-run", "--force", "Convolution28=nonsense", says=("the kernels for it are", others[0]))
         self.refused(2, "explain", SMALL, "--no-run", "--force", "Convolution29=x", says=("Convolution28",))
         self.refused(2, "explain", SMALL, "--no-run", "--force", "nonsense", says=("wanted NODE=LABEL",))

@@ -180,15 +180,15 @@ TEST(Plans, BehindTheLastChannelIsZeroWhateverKernelsLeaveThere) {
 }
 
 TEST(Plans, EveryLayoutGivesTheSame) {
-  for (const auto* wish : {"plain", "channels_last", "blocked_8", "blocked_16"}) {
+  for (const auto* forced : {"plain", "channels_last", "blocked_8", "blocked_16"}) {
     IrText ir;
     const int x = ir.parameter("x", "2,19,3,5");
     const int w = ir.constant("19", some_values(19));
     ir.result({ir.layer("Weigh", "test.ops", "", {{x}, {w}})});
     Options options;
-    options.force = {std::string("Weigh_2=operations.so:") + wish};
+    options.force = {std::string("Weigh_2=operations.so:") + forced};
     const auto all = checked(ir, options);
-    EXPECT_EQ(std::count(all.begin(), all.end(), std::string("operations.so:") + wish), 1);
+    EXPECT_EQ(std::count(all.begin(), all.end(), std::string("operations.so:") + forced), 1);
   }
 }
 

@@ -110,8 +110,8 @@ TEST(DecomposeEpilogue, behind_any_stage) {
 TEST(DecomposeEpilogue, later_stages_keep_all_parameters) {
   const auto g = parse(kStages);
   const auto& node = g.node(g.order().at(0));
-  EXPECT_FALSE(later_stages(node, 3));
-  const auto later = later_stages(node, 2);
+  EXPECT_FALSE(remaining_stages(node, 3));
+  const auto later = remaining_stages(node, 2);
   ASSERT_TRUE(later);
   EXPECT_EQ(later->inputs().size(), 3u);
   EXPECT_EQ(later->node_count(), 3u);

@@ -58,11 +58,11 @@ TEST(Tune, a_kernel_that_lies_is_found_out) {
   const auto model = model_of(network("1,64"));
   const auto x = Tensor::of<float>({1, 64}, std::vector<float>(64, 0.5f));
   const Options options{.threads = 1};
-  const auto wishes = measured_wishes(model, options, {x});
-  ASSERT_EQ(wishes.size(), 1u);
-  EXPECT_EQ(wishes[0].find("liar"), std::string::npos) << wishes[0];
+  const auto overrides = measured_wishes(model, options, {x});
+  ASSERT_EQ(overrides.size(), 1u);
+  EXPECT_EQ(overrides[0].find("liar"), std::string::npos) << overrides[0];
   Options with = options;
-  with.force = wishes;
+  with.force = overrides;
   const auto y = CompiledModel(model, with)(x);
   EXPECT_NEAR(y.data<float>()[0], std::tanh(0.5f), 1e-6);
 }

@@ -1,6 +1,6 @@
 #include "formats/caffe/call.h"
 
-#include "base/immortal.h"
+#include "base/no_destructor.h"
 #include "ops/eval.h"
 #include "ops/shaping.h"
 
@@ -67,7 +67,7 @@ ValueId Call::reshape(ValueId v, const Ints& pattern) const {
 }
 
 const ConverterTable& converters() {
-  static const Lasting all([] {
+  static const ProcessLifetime all([] {
     ConverterTable t;
     for (auto* add :
          {register_activation, register_convolution, register_detection, register_elementwise,

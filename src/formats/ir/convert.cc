@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 
-#include "base/immortal.h"
+#include "base/no_destructor.h"
 #include "formats/ir/text.h"
 #include "ops/operators.h"
 
@@ -76,7 +76,7 @@ std::vector<ValueId> broadcast_inputs(LayerContext& c) {
 }  // namespace
 
 const std::map<std::string, LayerType, std::less<>>& layer_types() {
-  static const Lasting all([] {
+  static const ProcessLifetime all([] {
     std::map<std::string, LayerType, std::less<>> out;
     for (const auto& name : operators().names())
       if (const auto& info = operators().find(name)->info(); info.opset != 0)
@@ -89,7 +89,7 @@ const std::map<std::string, LayerType, std::less<>>& layer_types() {
 }
 
 const ConverterTable& ageless_converters() {
-  static const Lasting all([] {
+  static const ProcessLifetime all([] {
     ConverterTable t;
     register_embedding(t);
     register_detectron(t);
@@ -99,7 +99,7 @@ const ConverterTable& ageless_converters() {
 }
 
 const ConverterTable& converters() {
-  static const Lasting all([] {
+  static const ProcessLifetime all([] {
     ConverterTable t = ageless_converters();
     register_windows(t);
     register_special(t);

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "base/immortal.h"
 #include "base/limits.h"
+#include "base/no_destructor.h"
 #include "base/words.h"
 
 namespace lamina::onednn_graph {
@@ -117,7 +117,7 @@ ValueId Call::without_negative_pads(ValueId v, Window& w) const {
 }
 
 const ConverterTable& converters() {
-  static const Lasting all([] {
+  static const ProcessLifetime all([] {
     ConverterTable t;
     for (auto* add : {register_activation, register_convolution, register_elementwise, register_matmul,
                       register_normalization, register_pooling, register_quantization, register_reduction,

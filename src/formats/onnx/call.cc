@@ -1,6 +1,6 @@
 #include "formats/onnx/call.h"
 
-#include "base/immortal.h"
+#include "base/no_destructor.h"
 #include "formats/onnx/importer.h"
 #include "graph/infer.h"
 #include "ops/eval.h"
@@ -127,7 +127,7 @@ std::vector<std::pair<std::string, std::string>> ConverterTable::names() const {
 }
 
 const ConverterTable& converters() {
-  static const Lasting all([] {
+  static const ProcessLifetime all([] {
     ConverterTable t;
     for (auto* add : {register_elementwise,  register_activation,
                       register_convolution,  register_pooling,

@@ -6,7 +6,7 @@
 #include <memory>
 
 #include "base/cancellation.h"
-#include "base/divide.h"
+#include "base/work_partition.h"
 #include "formats/onnx/build.h"
 #include "formats/onnx/convert.h"
 #include "formats/onnx/microsoft.h"

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "base/divide.h"
+#include "base/work_partition.h"
 #include "formats/onnx/build.h"
 #include "formats/onnx/convert.h"
 #include "ops/check_sizes.h"

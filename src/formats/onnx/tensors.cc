@@ -4,9 +4,9 @@
 #include <cstring>
 
 #include "base/cancellation.h"
-#include "base/divide.h"
 #include "base/error.h"
 #include "base/half.h"
+#include "base/work_partition.h"
 #include "formats/booleans.h"
 #include "formats/wire.h"
 #include "graph/infer.h"

@@ -1,6 +1,6 @@
 #include "formats/tensorflow/call.h"
 
-#include "base/immortal.h"
+#include "base/no_destructor.h"
 #include "formats/tensorflow/importer.h"
 #include "graph/infer.h"
 #include "ops/eval.h"
@@ -89,7 +89,7 @@ Values Call::add_all(Op op, Values inputs, int outputs, std::vector<Graph> bodie
 }
 
 const ConverterTable& converters() {
-  static const Lasting all([] {
+  static const ProcessLifetime all([] {
     ConverterTable t;
     for (auto* add : {register_arrays,        register_complex,    register_convolution,  register_detection,
                       register_elementwise,   register_generation, register_lists,        register_matmul,

@@ -6,8 +6,8 @@
 #include <string>
 
 #include "base/cpu_features.h"
-#include "base/immortal.h"
-#include "base/standstill.h"
+#include "base/no_destructor.h"
+#include "base/quiescence.h"
 #include "kernels/node_view.h"
 #include "kernels/onednn/onednn.h"
 
@@ -65,11 +65,11 @@ void limit_onednn(Isa isa) {
 }
 
 const Machine& host() {
-  static const Lasting machine([] {
+  static const ProcessLifetime machine([] {
     Machine m = this_machine();
     m.library = onednn_isa();
     dnnl::get_primitive_cache_capacity();  // makes the cache
-    Standstill::stop_at_exit();
+    Quiescence::stop_at_exit();
     return m;
   });
   return *machine;

@@ -5,7 +5,7 @@
 #include <unordered_map>
 #include <utility>
 
-#include "base/immortal.h"
+#include "base/no_destructor.h"
 #include "base/parallel.h"
 #include "kernels/generated_code.h"
 
@@ -26,7 +26,7 @@ struct Kept {
   }
 };
 Kept& here() {
-  static const Lasting one([] { return std::make_unique<Kept>(); });
+  static const ProcessLifetime one([] { return std::make_unique<Kept>(); });
   return **one;
 }
 

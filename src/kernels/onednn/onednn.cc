@@ -5,10 +5,10 @@
 #include <cstring>
 #include <utility>
 
-#include "base/divide.h"
-#include "base/immortal.h"
 #include "base/mapped_file.h"
-#include "base/standstill.h"
+#include "base/no_destructor.h"
+#include "base/quiescence.h"
+#include "base/work_partition.h"
 #include "kernels/list.h"
 #include "kernels/onednn/integers.h"
 #include "kernels/onednn_isa.h"
@@ -24,7 +24,7 @@ namespace lamina {
 namespace onednn {
 
 dnnl::engine& engine() {
-  static Lasting engine([] {
+  static ProcessLifetime engine([] {
     // oneDNN prints errors of its own, unless the user wants to see what it prints.
     if (!std::getenv("ONEDNN_VERBOSE") && !std::getenv("DNNL_VERBOSE")) dnnl::set_verbose(0);
     onednn_isa();  // limits it before its first primitive
@@ -277,7 +277,7 @@ dnnl::primitive_attr user_scratch() {
 }
 
 void stop_before_tables_go(std::atomic<int>& left) {
-  if (left.load(std::memory_order_relaxed) > 0 && left.fetch_sub(1) > 0) Standstill::stop_at_exit();
+  if (left.load(std::memory_order_relaxed) > 0 && left.fetch_sub(1) > 0) Quiescence::stop_at_exit();
 }
 
 std::unique_ptr<Executable> make_primitive(dnnl::primitive primitive, std::vector<Arg> args,

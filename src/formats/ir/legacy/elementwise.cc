@@ -3,7 +3,7 @@
 #include <cmath>
 #include <map>
 
-#include "base/immortal.h"
+#include "base/no_destructor.h"
 #include "formats/ir/legacy/lowering.h"
 #include "formats/ir/text.h"
 #include "ops/activation.h"
@@ -191,7 +191,7 @@ void logical(Lowering& c) {
 using Table = std::map<std::string_view, Converter, std::less<>>;
 
 const Table& operations() {
-  static const Lasting all([] {
+  static const ProcessLifetime all([] {
     return Table{{"sum", sum},
                  {"add", sum},
                  {"sub", folded<Subtract>},
@@ -280,7 +280,7 @@ void register_functions(LoweringTable& t) {
 void activation(Lowering& c) {
   c.want("type");
   const std::string type = c.word("type");
-  static const Lasting functions([] {
+  static const ProcessLifetime functions([] {
     LoweringTable t;
     register_functions(t);
     return t;

@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "base/immortal.h"
+#include "base/no_destructor.h"
 #include "formats/ir/converters.h"
 #include "formats/ir/legacy/legacy.h"
 #include "formats/ir/text.h"
@@ -251,7 +251,7 @@ void Lowering::settle() {
 }
 
 const LoweringTable& lowerings() {
-  static const Lasting all([] {
+  static const ProcessLifetime all([] {
     LoweringTable t;
     for (const auto add :
          {register_windows, register_linear, register_elementwise, register_shaping, register_selection,

@@ -4,7 +4,7 @@
 #include <array>
 #include <cstdlib>
 
-#include "base/immortal.h"
+#include "base/no_destructor.h"
 #include "formats/ir/write/net_writer.h"
 #include "ops/control.h"
 #include "ops/convolution_depthwise.h"
@@ -45,7 +45,7 @@ ValueId slice_count(Legalisation& c, const Loop& op, std::size_t k, ValueId valu
 }  // namespace
 
 const LegalisationTable& legalisations() {
-  static const Lasting all([] {
+  static const ProcessLifetime all([] {
     LegalisationTable t;
     for (const auto add :
          {register_products, register_norms, register_quantisers, register_movement, register_recurrent,

@@ -3,8 +3,8 @@
 #include <cstring>
 
 #include "base/cancellation.h"
-#include "base/divide.h"
 #include "base/parallel.h"
+#include "base/work_partition.h"
 #include "kernels/cost.h"
 #include "kernels/family.h"
 #include "kernels/native/attention/linear.h"
@@ -19,7 +19,7 @@ struct Recurrence {
   std::int64_t groups = 0, beta_groups = 0, count = 0;  ///< groups of a sequence, those of beta, in all
   std::int64_t blocks = 1;                              ///< of columns
   const LinearAttentionTable* table = nullptr;
-  Division all;
+  WorkPartition all;
 };
 
 Recurrence code_of(const NodeView& v, double us) {
@@ -34,7 +34,7 @@ Recurrence code_of(const NodeView& v, double us) {
   c.beta_groups = v.has(5) ? v.dims(5)[1] : 0;
   c.table = &linear_attention_table(v.machine().isa());
   c.blocks = ceil_div(s.width, c.table->columns);
-  c.all = divided_here(c.count * c.blocks, us);
+  c.all = partitioned_here(c.count * c.blocks, us);
   return c;
 }
 

@@ -8,8 +8,8 @@
 #include <limits>
 
 #include "base/cpu.h"
-#include "base/divide.h"
 #include "base/parallel.h"
+#include "base/work_partition.h"
 #include "kernels/cost.h"
 #include "kernels/family.h"
 #include "kernels/native/gemm/product.h"
@@ -44,7 +44,7 @@ struct Heads {
   std::vector<Block> blocks;  ///< one for most rows, perhaps one for those left over
   Parts parts;                ///< blocks of a batch
   Mask mask;
-  Division k_packing, v_packing, all;
+  WorkPartition k_packing, v_packing, all;
   // Scratch, in floats.
   std::int64_t q_at = 0, q_row = 0, k_at = 0, k_row = 0, v_at = 0, v_row = 0, mask_at = 0, scores_at = 0,
                scores_row = 0, scratch = 0;
@@ -59,7 +59,7 @@ gemm::Product product(const Machine& machine, std::int64_t rows, std::int64_t de
                       gemm::Order order) {
   auto p = gemm::plain_product(machine, rows, depth, columns, depth,
                                Epilogue({ElementType::f32, Layout::plain, columns}), order);
-  p.divide(1);
+  p.partition(1);
   return p;
 }
 
@@ -155,9 +155,9 @@ Heads code_of(const NodeView& v) {
   c.q_row = c.in_place ? round_up(c.rows * c.size, 16) : 0;
   c.k_row = c.in_place ? 0 : round_up(c.blocks[0].scores.packed_floats(), 16);
   c.v_row = c.in_place ? 0 : round_up(c.blocks[0].result.packed_floats(), 16);
-  c.k_packing = divided_here(c.k_count, packing_cost(v.machine(), c.k_count * c.k_row).us());
-  c.v_packing = divided_here(c.v_count, packing_cost(v.machine(), c.v_count * c.v_row).us());
-  c.all = divided_here(c.tasks(), blocks_cost(v.machine(), c).us());
+  c.k_packing = partitioned_here(c.k_count, packing_cost(v.machine(), c.k_count * c.k_row).us());
+  c.v_packing = partitioned_here(c.v_count, packing_cost(v.machine(), c.v_count * c.v_row).us());
+  c.all = partitioned_here(c.tasks(), blocks_cost(v.machine(), c).us());
   const auto take = [&](std::int64_t floats) {
     const auto at = c.scratch;
     c.scratch += round_up(floats, 16);

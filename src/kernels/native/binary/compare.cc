@@ -47,7 +47,7 @@ void offer_comparison(const NodeView& v, Answers& answers) {
   o.consumed = {1};
   o.wide_inputs = {0};
   o.cost = cost_of(v.machine(), Family::vector_light, elements, 4 * elements);
-  const auto all = divided_here(points, o.cost.us());
+  const auto all = partitioned_here(points, o.cost.us());
   o.make = [=, limits = *limits](MakeContext& context) {
     const auto in = context.input(0, {ElementType::f32, Layout::channels_last, channels});
     const Rows out(ElementType::boolean, Layout::channels_last_bits, channels);

@@ -5,8 +5,8 @@
 #include <algorithm>
 
 #include "base/cpu.h"
-#include "base/divide.h"
 #include "base/parallel.h"
+#include "base/work_partition.h"
 #include "kernels/cost.h"
 #include "kernels/family.h"
 #include "kernels/native/binary/depthwise_lines.h"
@@ -27,7 +27,7 @@ struct BinaryDepthwise : Picture, Frame {
   std::vector<std::int64_t> kinds = {};  ///< of outputs along a row, in floats
   std::int64_t channels = 0;             ///< whole vectors of them
   std::int64_t reach = 1;                ///< lines of a plane that a window reaches, holes included
-  Division rows{};
+  WorkPartition rows{};
   std::int64_t line_bytes = 0;  ///< of a packed line
 
   /// A vector for each tap of a line, not for each point.
@@ -179,7 +179,7 @@ void run(const BinaryDepthwise& b, const RunArgs& args) {
 void offer_with(const NodeView& v, Answers& answers, BinaryDepthwise b) {
   const auto& g = b.g;
   const auto total = cost_of(v.machine(), b);
-  b.rows = divided_here(g.images * g.out[0] * g.out[1], total.us());
+  b.rows = partitioned_here(g.images * g.out[0] * g.out[1], total.us());
   auto o = b.offer(v, b.kernels->name, static_cast<std::size_t>(b.rows.slots * b.kept_bytes()), b.rows.slots,
                    b.apart_bytes(), total);
   o.make = [b, weights = *v.constant(1)](MakeContext& context) mutable -> std::unique_ptr<Executable> {

@@ -1,7 +1,7 @@
 /// Lines of a picture as bits for depthwise binary convolutions; see depthwise_lines.h.
 #include <type_traits>
 
-#include "base/divide.h"
+#include "base/work_partition.h"
 #include "kernels/native/binary/depthwise_lines.h"
 #include "kernels/native/simd/per_isa.h"
 

@@ -8,7 +8,7 @@
 #include <cstring>
 
 #include "base/cpu.h"
-#include "base/divide.h"
+#include "base/work_partition.h"
 #include "kernels/native/binary/tables.h"
 #include "kernels/native/simd/per_isa.h"
 

@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
-#include "base/divide.h"
 #include "base/parallel.h"
+#include "base/work_partition.h"
 #include "kernels/cost.h"
 #include "kernels/family.h"
 #include "kernels/native/binary/depthwise.h"
@@ -28,7 +28,7 @@ constexpr double kTaskMicroseconds = 8;  ///< of a task, where nothing else asks
 struct BinaryConvolved : Packing, Frame {
   Tensor limit{};           ///< differences with which signs change
   Parts chunks{}, parts{};  ///< points and panels of a task
-  Division tasks{};
+  WorkPartition tasks{};
 
   /// Bytes per slot for sums that are kept in scratch memory.
   std::int64_t apart_bytes() const { return epilogue.apart_bytes(chunks.size * g.outputs); }
@@ -42,7 +42,7 @@ Cost cost_of(const Machine& machine, const BinaryConvolved& b) {
 }
 
 /// Cuts the work: points that share weights in a cache, then panels.
-void divide(const Machine& machine, BinaryConvolved& b) {
+void partition(const Machine& machine, BinaryConvolved& b) {
   const auto& g = b.g;
   const double total = cost_of(machine, b).us(), points = static_cast<double>(g.images * g.out_points());
   const auto wanted = units_wanted(total, threads_here());
@@ -59,7 +59,7 @@ void divide(const Machine& machine, BinaryConvolved& b) {
   const auto panels = static_cast<std::int64_t>(b.panels.size()), have = g.images * b.chunks.number;
   b.parts.size = panels;
   if (by_panels && have < wanted) b.parts = even_parts(panels, panels * have / wanted);
-  b.tasks = divided_here(have * b.parts.number, total);
+  b.tasks = partitioned_here(have * b.parts.number, total);
 }
 
 void run_panel(const BinaryConvolved& b, const RunArgs& args, const Panel& panel,
@@ -124,7 +124,7 @@ Verdict takes_binary(const NodeView& v) {
 
 void offer_with(const NodeView& v, Answers& answers, BinaryConvolved b) {
   static_cast<Packing&>(b) = b.reading(b.in);
-  divide(v.machine(), b);
+  partition(v.machine(), b);
   auto o =
       b.offer(v, b.kernels->name, b.scratch_bytes(), b.tasks.slots, b.apart_bytes(), cost_of(v.machine(), b));
   o.make = [b, weights = *v.constant(1)](MakeContext& context) mutable -> std::unique_ptr<Executable> {

@@ -5,8 +5,8 @@
 #include <cstring>
 
 #include "base/cpu.h"
-#include "base/divide.h"
 #include "base/parallel.h"
+#include "base/work_partition.h"
 #include "kernels/cost.h"
 #include "ops/eval.h"
 
@@ -220,7 +220,7 @@ void Packing::pack(const Rows& in, const void* from, void* scratch) const {
   if (as_it_lies) return;
   const double line_us = static_cast<double>(g.in[2] * g.inputs) / (in.bits() ? 16000 : 4000) + 0.01;
   const auto lines = g.images * padded[0] * padded[1];
-  parallel_for(divided_here(lines, static_cast<double>(lines) * line_us),
+  parallel_for(partitioned_here(lines, static_cast<double>(lines) * line_us),
                [&](std::int64_t begin, std::int64_t end) {
                  for (auto i = begin; i < end; ++i)
                    pack_line(*this, in, static_cast<const std::byte*>(from),

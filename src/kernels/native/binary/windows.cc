@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "base/divide.h"
+#include "base/work_partition.h"
 
 namespace lamina::binary {
 

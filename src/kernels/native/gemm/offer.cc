@@ -5,8 +5,8 @@
 #include <algorithm>
 
 #include "base/cpu.h"
-#include "base/divide.h"
 #include "base/parallel.h"
+#include "base/work_partition.h"
 #include "kernels/native/gemm/bias.h"
 #include "kernels/native/gemm/matrices.h"
 #include "kernels/native/gemm/product.h"
@@ -45,12 +45,12 @@ Product product_of(const Machine& machine, const MatrixShape& s, std::int64_t co
     c_rows /= axis.size;
     p.batches.add(axis.size, {axis.a * a_matrix, axis.b * b_matrix, c_rows});
   }
-  p.divide(threads_here());
+  p.partition(threads_here());
   return p;
 }
 
-Division packing(const Machine& machine, std::int64_t matrices, std::int64_t floats) {
-  return divided_here(matrices, move_cost(machine, 8.0 * static_cast<double>(matrices * floats)).us());
+WorkPartition packing(const Machine& machine, std::int64_t matrices, std::int64_t floats) {
+  return partitioned_here(matrices, move_cost(machine, 8.0 * static_cast<double>(matrices * floats)).us());
 }
 
 /// Transposed left matrices as rows.

@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "base/cpu.h"
-#include "base/divide.h"
 #include "base/parallel.h"
+#include "base/work_partition.h"
 #include "kernels/native/gemm/dots.h"
 
 namespace lamina::gemm {
@@ -260,7 +260,7 @@ std::int64_t Product::panels_of_task(double panel_us) const {
                                   most);
 }
 
-void Product::divide(std::int64_t threads) {
+void Product::partition(std::int64_t threads) {
   const auto panel_bytes = bytes_of_panel();
   const auto panel_count = std::max<std::int64_t>(1, panels.count);
   const double together = static_cast<double>(groups) * static_cast<double>(batches.count());
@@ -286,11 +286,11 @@ void Product::divide(std::int64_t threads) {
     blocks = even_parts(panel_count, static_cast<std::int64_t>(static_cast<double>(blocks.size) / missing));
   rows_first = static_cast<double>(groups * packed_floats() * units().cell) <= near_bytes(*machine);
   const auto count = have() * blocks.number;
-  tasks = divide_work(count, total_us / static_cast<double>(std::max<std::int64_t>(1, count)), threads);
+  tasks = partition_work(count, total_us / static_cast<double>(std::max<std::int64_t>(1, count)), threads);
   if (!stages_last) return;
   const auto rows = rows_of_c();
   const auto us = epilogue.stages->cost(*machine).us() / static_cast<double>(std::max<std::int64_t>(1, rows));
-  last = divide_work(rows, us, threads);
+  last = partition_work(rows, us, threads);
   all_rows = Rows(ElementType::f32, Layout::plain, epilogue.out.channels);
 }
 

@@ -12,7 +12,7 @@
 #include <optional>
 #include <vector>
 
-#include "base/divide.h"
+#include "base/work_partition.h"
 #include "kernels/cost.h"
 #include "kernels/family.h"
 #include "kernels/native/gemm/matched_order.h"
@@ -64,7 +64,7 @@ struct Product {
   /// `segments` by ascending k.
   void add_region(Region region, const std::vector<Segment>& segments);
   /// Cuts regions into strips and the work into tasks for so many threads; call last.
-  void divide(std::int64_t threads);
+  void partition(std::int64_t threads);
   std::int64_t points() const;  ///< rows of C of one batch
   double multiply_adds() const;
   /// What Operands::apart has: for all slots, then for all sums where stages run last.
@@ -99,7 +99,7 @@ struct Product {
   std::optional<MatchedOrder> matched_order;  ///< of matched quads
   Epilogue epilogue;                          ///< of the node; its rows are those of C. Before add_region().
 
-  // Set by add_region() and divide().
+  // Set by add_region() and partition().
   std::int64_t depth_blocks = 1;  ///< k is summed in so many parts
   std::vector<std::size_t> cuts;  ///< depth_blocks + 1 bounds in `segments` per region
   Strips strips;
@@ -108,18 +108,18 @@ struct Product {
   /// Neighbouring tasks share their rows: each thread writes its own lines of C, and finds them in its cache
   /// afterwards. Else they share panels, because all of B would not stay in L2.
   bool rows_first = false;
-  Division tasks;
+  WorkPartition tasks;
   /// Stages run over whole points when all sums are there: tasks have few columns of points, or points far
   /// from each other, for which stages would run one by one.
   bool stages_last = false;
-  Division last;  ///< of rows of C
-  Rows all_rows;  ///< how sums lie then that have no room in the output
+  WorkPartition last;  ///< of rows of C
+  Rows all_rows;       ///< how sums lie then that have no room in the output
 
  private:
   bool wants_stages_last() const;
   std::int64_t bytes_of_panel() const;
   std::int64_t panels_of_task(double panel_us) const;
-  Division packing_lists() const;
+  WorkPartition packing_lists() const;
   void pack_lists(std::int64_t block, std::int64_t first, std::int64_t count, const float* from,
                   std::int64_t row, std::int64_t column, float* to) const;
   std::int64_t rows_of_c() const { return points() * batches.count(); }

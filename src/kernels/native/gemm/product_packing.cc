@@ -21,9 +21,9 @@ float read(const float* from) {
 }
 
 /// How all panels are packed, with `count` rows.
-Division packing(const Machine& m, const Panels& panels, std::int64_t count) {
-  return divided_here(panels.count,
-                      move_cost(m, 8.0 * static_cast<double>(count * panels.padded_columns())).us());
+WorkPartition packing(const Machine& m, const Panels& panels, std::int64_t count) {
+  return partitioned_here(panels.count,
+                          move_cost(m, 8.0 * static_cast<double>(count * panels.padded_columns())).us());
 }
 
 void pack_panel(const Panels& panels, std::int64_t panel, std::int64_t first, std::int64_t count,
@@ -50,9 +50,9 @@ void pack_panel(const Panels& panels, std::int64_t panel, std::int64_t first, st
 }  // namespace
 
 /// Columns are packed some at a time.
-Division Product::packing_lists() const {
-  return divided_here(ceil_div(panels.columns, kPackedLists),
-                      move_cost(*machine, 8.0 * static_cast<double>(packed_floats())).us());
+WorkPartition Product::packing_lists() const {
+  return partitioned_here(ceil_div(panels.columns, kPackedLists),
+                          move_cost(*machine, 8.0 * static_cast<double>(packed_floats())).us());
 }
 
 void Product::pack_lists(std::int64_t block, std::int64_t first, std::int64_t count, const float* from,

@@ -2,8 +2,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/divide.h"
 #include "base/parallel.h"
+#include "base/work_partition.h"
 #include "kernels/native/gemm/dots.h"
 #include "kernels/native/gemm/product.h"
 

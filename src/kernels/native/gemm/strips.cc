@@ -1,5 +1,5 @@
 #include "kernels/native/gemm/strips.h"
-#include "base/divide.h"
+#include "base/work_partition.h"
 
 namespace lamina::gemm {
 namespace {}  // namespace

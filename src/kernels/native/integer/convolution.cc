@@ -34,8 +34,8 @@ struct IntegerConvolution {
   Operands operands;
   Product product;
   WeightPlaces places;
-  Division packing;  ///< of the weights
-  Geometry read;     ///< as the product reads its source: without borders where lines of taps are runs
+  WorkPartition packing;  ///< of the weights
+  Geometry read;          ///< as the product reads its source: without borders where lines of taps are runs
   bool copies = true;
   SourceCopy copy;
   std::size_t zero_input = 3;  ///< of the node, where the source's zero point comes at run time
@@ -114,7 +114,7 @@ IntegerConvolution convolution_of(const Machine& machine, const Geometry& g, con
     copy.line = source.line;
     copy.plane = source.plane;
     copy.image = g.in_points() * (plain ? g.inputs : source.point);
-    copy.divide(machine);
+    copy.partition(machine);
     source = convolutions::source_of(c.read, Rows(in.element, Layout::channels_last, g.inputs));
     c.scratch = static_cast<std::size_t>(copy.bytes());
   }

@@ -41,9 +41,9 @@ Cost SourceCopy::cost(const Machine& machine) const {
   return channel == 1 ? move_cost(machine, moved) : cost_of(machine, Family::transpose, 0, 4 * moved);
 }
 
-void SourceCopy::divide(const Machine& machine) {
+void SourceCopy::partition(const Machine& machine) {
   const auto units = flat(*this) ? ceil_div(numbers(), kPiece) : images * out[0] * out[1];
-  division = divided_here(units, cost(machine).us());
+  partition = partitioned_here(units, cost(machine).us());
 }
 
 void SourceCopy::lines(const std::uint8_t* source, std::int32_t zero, std::byte* copy, std::int64_t begin,
@@ -89,7 +89,7 @@ void SourceCopy::run(const void* source, std::int32_t zero, void* copy) const {
   const auto* bytes = static_cast<const std::uint8_t*>(source);
   auto* to = static_cast<std::byte*>(copy);
   const bool whole = flat(*this);
-  parallel_for(division, [&](std::int64_t begin, std::int64_t end) {
+  parallel_for(partition, [&](std::int64_t begin, std::int64_t end) {
     if (!whole) return lines(bytes, zero, to, begin, end);
     const auto first = begin * kPiece, count = std::min(end * kPiece, numbers()) - first;
     source_loops().copy[static_cast<std::size_t>(how)](bytes + first, count, zero, to + first * element());

@@ -197,7 +197,7 @@ Tensor tables_of(const Product& p, const Operands& o, const WeightPlaces& at, co
   auto* places = reinterpret_cast<std::uint8_t*>(starts + t.starts());
   std::vector<char> fine(static_cast<std::size_t>(t.lists));
   const auto us = static_cast<double>(t.lists * t.windows);  // about one each
-  parallel_for(divided_here(t.lists, us), [&](auto begin, auto end) {
+  parallel_for(partitioned_here(t.lists, us), [&](auto begin, auto end) {
     for (auto i = begin; i < end; ++i)
       fine[static_cast<std::size_t>(i)] = fill_list(p, o, at, weights.raw(), i, starts + i * (t.windows + 1),
                                                     places + i * 2 * t.windows * kWindow);
@@ -261,7 +261,7 @@ void pack_matched(const Product& p, const Operands& o, const WeightPlaces& at, c
   const auto lists = p.groups * r.groups;
   std::fill_n(to, p.groups * p.packed_floats() * o.units().cell, std::byte{0});
   const auto us = static_cast<double>(lists * r.windows) / 4;
-  parallel_for(divided_here(lists, us), [&](auto begin, auto end) {
+  parallel_for(partitioned_here(lists, us), [&](auto begin, auto end) {
     for (auto i = begin; i < end; ++i) {
       const Columns columns(p, i);
       const auto* starts = r.starts_of(i);

@@ -30,7 +30,7 @@ struct IntegerMatrices {
   MatrixShape shape;
   Product product;
   WeightPlaces places;  ///< of a right matrix
-  Division packing;
+  WorkPartition packing;
   bool copies = true;
   SourceCopy copy;
   Tensor weights,
@@ -66,7 +66,7 @@ IntegerMatrices matrices_of(const Machine& machine, const MatrixShape& s, const 
     copy.point = across ? 1 : s.depth;
     copy.channel = across ? s.rows : 1;
     copy.line = copy.plane = copy.image = s.rows * s.depth;
-    copy.divide(machine);
+    copy.partition(machine);
     m.copy_at = take(copy.bytes());
   }
   auto& p = m.product;
@@ -83,7 +83,7 @@ IntegerMatrices matrices_of(const Machine& machine, const MatrixShape& s, const 
     c_rows /= axis.size;
     p.batches.add(axis.size, {axis.a * s.rows * s.depth, axis.b * p.packed_floats(), c_rows});
   }
-  p.divide(threads);
+  p.partition(threads);
   m.packing = integers::packing_of(p);
   if (o.zero_at_run || !constant) m.start_at = take(m.start_count() * 4);
   if (!constant) m.weights_at = take(s.b_count * m.packed_bytes());

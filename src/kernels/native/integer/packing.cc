@@ -66,15 +66,16 @@ void pack_panel(const Product& p, const Operands& o, const WeightPlaces& at, std
 
 }  // namespace
 
-Division packing_of(const Product& p) {
+WorkPartition packing_of(const Product& p) {
   const auto cells = static_cast<double>(p.groups * p.packed_floats());
-  return divided_here(p.groups * p.panels.count, cost_of(*p.machine, Family::transpose, 0, 4 * cells).us());
+  return partitioned_here(p.groups * p.panels.count,
+                          cost_of(*p.machine, Family::transpose, 0, 4 * cells).us());
 }
 
-void pack_weights(const Product& p, const Operands& o, const WeightPlaces& places, const Division& division,
-                  const void* weights, std::byte* to) {
+void pack_weights(const Product& p, const Operands& o, const WeightPlaces& places,
+                  const WorkPartition& partition, const void* weights, std::byte* to) {
   if (p.matched_order) return pack_matched(p, o, places, weights, to);
-  parallel_for(division, [&](auto begin, auto end) {
+  parallel_for(partition, [&](auto begin, auto end) {
     for (auto i = begin; i < end; ++i) {
       const auto group = i / p.panels.count, panel = i % p.panels.count;
       auto* out = to + (group * p.packed_floats() + p.panels.offset(panel)) * o.units().cell;

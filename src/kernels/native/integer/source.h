@@ -2,7 +2,7 @@
 /// Sources of products of integers, copied as kernels read them.
 #include <cstdint>
 
-#include "base/divide.h"
+#include "base/work_partition.h"
 #include "kernels/native/integer/operands.h"
 
 namespace lamina::integers {
@@ -26,7 +26,7 @@ struct SourceCopy {
   std::int64_t from[3] = {0, 0, 0};  ///< first of a copy, which may be less than 0
   std::int64_t out[3] = {1, 1, 1};   ///< sizes of the copy
   std::int64_t point = 1, channel = 1, line = 1, plane = 1, image = 1;  ///< numbers from one to the next
-  Division division;
+  WorkPartition partition;
 
   std::int64_t element() const { return how == Copy::bytes || how == Copy::shifted_bytes ? 1 : 2; }
   std::int64_t numbers() const { return images * out[0] * out[1] * out[2] * channels; }
@@ -36,7 +36,7 @@ struct SourceCopy {
   }
   Cost cost(const Machine& machine) const;
   /// Call last.
-  void divide(const Machine& machine);
+  void partition(const Machine& machine);
   void run(const void* source, std::int32_t zero, void* copy) const;
 
  private:

@@ -18,10 +18,10 @@ struct WeightPlaces {
 };
 
 /// How the work of packing is divided: not to be found out in a run, which allocates nothing.
-Division packing_of(const gemm::Product& p);
+WorkPartition packing_of(const gemm::Product& p);
 /// Packs all groups of a product's B; `to`: its packed_floats() cells for each group.
 void pack_weights(const gemm::Product& p, const Operands& o, const WeightPlaces& places,
-                  const Division& division, const void* weights, std::byte* to);
+                  const WorkPartition& partition, const void* weights, std::byte* to);
 
 /// For each tap of all runs and each column of all groups, the sum of its weights.
 void sums_of_taps(const gemm::Product& p, const Operands& o, const WeightPlaces& places, const void* weights,

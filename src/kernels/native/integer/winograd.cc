@@ -34,7 +34,7 @@ struct Winograd {
   gemm::TileShape shape;
   std::int64_t across, tiles;  ///< of a picture: in a line of tiles, and all
   Parts blocks, parts;         ///< of tiles, and of panels
-  Division tasks;
+  WorkPartition tasks;
   bool far;  ///< weights do not stay in L2
   Cost cost;
   Tensor packed;
@@ -79,7 +79,7 @@ Winograd::Winograd(const Machine& machine, const Geometry& geometry, const Opera
   const auto wanted = units_wanted(cost.us(), threads), have = g.images * blocks.number;
   parts = even_parts(weights.panels(), ceil_div(weights.panels(), std::max<std::int64_t>(1, wanted / have)));
   const auto units = have * parts.number;
-  tasks = divide_work(units, cost.us() / static_cast<double>(units), threads);
+  tasks = partition_work(units, cost.us() / static_cast<double>(units), threads);
 }
 
 /// Some tiles of a picture by some panels.

@@ -86,7 +86,7 @@ Tensor WinogradWeights::packed(const Tensor& weights, WeightStore& store) const 
     Tensor out(ElementType::u8, {bytes()});
     auto* to = reinterpret_cast<std::int16_t*>(out.data<std::uint8_t>().data());
     const auto us = static_cast<double>(bytes()) / 1000;
-    parallel_for(divided_here(panels(), us), [&](auto begin, auto end) {
+    parallel_for(partitioned_here(panels(), us), [&](auto begin, auto end) {
       for (auto p = begin; p < end; ++p) pack_panel(t, p, to + 2 * offset(p));
     });
     return out;

@@ -28,7 +28,7 @@ void ByteRuns::run(const std::byte* from, std::byte* to, bool on_threads) const 
   };
   if (count == 0) return;
   const auto divided = [&](std::int64_t units, std::int64_t bytes) {
-    return on_threads ? moves(units, bytes) : Division{units, units, 1};
+    return on_threads ? moves(units, bytes) : WorkPartition{units, units, 1};
   };
   const auto bytes = bytes_ + 16 * count;
   if (times_ < count) {
@@ -56,7 +56,7 @@ std::int64_t product(const Dims& dims, std::size_t from, std::size_t to) {
 struct Slices {
   std::int64_t batch, outer, size, inner, count;
   bool wide, zeros;
-  Division all;  ///< of the output's slices
+  WorkPartition all;  ///< of the output's slices
 
   std::int64_t total() const { return batch * outer * count; }
   /// Where slice t of the output, in its order, comes from; below 0 where index() is.
@@ -118,7 +118,7 @@ std::optional<ByteRuns> known_runs(const Slices& s, const Tensor* indices) {
 
 void offer_slices(const NodeView& v, Slices s, Answers& answers) {
   Offer o = offer_of(v, "native_gather");
-  s.all = divided_here(s.total(), o.cost.us());
+  s.all = partitioned_here(s.total(), o.cost.us());
   if (v.inputs() > 2) o.consumed = {2};
   if (auto runs = known_runs(s, v.constant(1))) {
     o.consumed.push_back(1);
@@ -158,7 +158,7 @@ struct Tuples {
   std::int64_t count, per_batch, batch_bytes, inner;
   std::vector<std::int64_t> sizes, strides;  // bytes
   bool wide;
-  Division all;
+  WorkPartition all;
 };
 
 void run_tuples(const Tuples& t, const RunArgs& args) {
@@ -193,7 +193,7 @@ void offer_gather_nd(const NodeView& v, const GatherND& op, Answers& answers) {
   }
   t.wide = v.element(1) == ElementType::i64;
   Offer o = offer_of(v, "native_gather_nd");
-  t.all = divided_here(t.count, o.cost.us());
+  t.all = partitioned_here(t.count, o.cost.us());
   o.make = [t](MakeContext&) { return executable([t](const RunArgs& args) { run_tuples(t, args); }); };
   answers.offers.push_back(std::move(o));
 }
@@ -204,7 +204,7 @@ struct Elements {
   Dims data_strides;  ///< of those axes; 0 for the gathered one
   std::int64_t last, size, stride;
   bool along_last, wide;
-  Division all;  ///< of rows
+  WorkPartition all;  ///< of rows
 };
 
 template <class T>
@@ -245,7 +245,7 @@ void offer_elements(const NodeView& v, const GatherElements& op, Answers& answer
                   : bytes == 4 ? run_elements<std::uint32_t>
                                : run_elements<std::uint64_t>;
   Offer o = offer_of(v, "native_gather_elements");
-  e.all = divided_here(product(e.rows, 0, e.rows.size()), o.cost.us());
+  e.all = partitioned_here(product(e.rows, 0, e.rows.size()), o.cost.us());
   o.make = [e, run](MakeContext&) { return executable([e, run](const RunArgs& args) { run(e, args); }); };
   answers.offers.push_back(std::move(o));
 }

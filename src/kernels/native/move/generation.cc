@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
-#include "base/divide.h"
 #include "base/parallel.h"
+#include "base/work_partition.h"
 #include "kernels/cost.h"
 #include "kernels/family.h"
 #include "kernels/native/move/indices.h"
@@ -17,7 +17,7 @@ namespace {
 struct Sums {
   std::int64_t outer, size, inner;
   bool exclusive, reverse;
-  Division all{};  ///< of outer, and of pieces of inner
+  WorkPartition all{};  ///< of outer, and of pieces of inner
 };
 
 constexpr std::int64_t kColumns = 64;  // of inner, in a piece
@@ -65,7 +65,7 @@ RunSums sums_of(ElementType type) {
 struct Switches {
   std::int64_t outer, depth, inner;
   bool wide, normalize;
-  Division all{};  ///< of outer
+  WorkPartition all{};  ///< of outer
 };
 
 template <class T>
@@ -104,7 +104,7 @@ void offer_cumsum(const NodeView& v, Answers& answers) {
   o.in_place = {{0, 0}};
   o.cost = cost_of(v.machine(), Family::scalar, 2 * static_cast<double>(element_count(x)),
                    2.0 * static_cast<double>(element_count(x) * whole_bytes(v.element(0))));
-  s.all = divided_here(s.outer * ceil_div(s.inner, kColumns), o.cost.us());
+  s.all = partitioned_here(s.outer * ceil_div(s.inner, kColumns), o.cost.us());
   o.make = [s, run](MakeContext&) { return executable([s, run](const RunArgs& args) { run(s, args); }); };
   answers.offers.push_back(std::move(o));
 }
@@ -131,7 +131,7 @@ void offer_one_hot(const NodeView& v, Answers& answers) {
   if (v.constant(1)) o.consumed = {1};
   o.cost = cost_of(v.machine(), Family::scalar, 4 * static_cast<double>(element_count(x)),
                    static_cast<double>(element_count(y) * bytes));
-  s.all = divided_here(s.outer, o.cost.us());
+  s.all = partitioned_here(s.outer, o.cost.us());
   o.make = [s, run](MakeContext&) { return executable([s, run](const RunArgs& args) { run(s, args); }); };
   answers.offers.push_back(std::move(o));
 }

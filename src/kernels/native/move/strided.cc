@@ -5,10 +5,10 @@
 #include <cstring>
 #include <numeric>
 
-#include "base/divide.h"
 #include "base/limits.h"
 #include "base/machine.h"
 #include "base/parallel.h"
+#include "base/work_partition.h"
 #include "kernels/cost.h"
 #include "kernels/family.h"
 #include "kernels/list.h"
@@ -45,9 +45,9 @@ CopyJob simplified(CopyJob job) {
   return out;
 }
 
-Division moves(std::int64_t units, std::int64_t unit_bytes) {
+WorkPartition moves(std::int64_t units, std::int64_t unit_bytes) {
   static const double byte_us = 2 * unit_costs(this_machine(), Family::copy).byte;
-  return divided_here(units, byte_us * static_cast<double>(units * unit_bytes));
+  return partitioned_here(units, byte_us * static_cast<double>(units * unit_bytes));
 }
 
 namespace {

@@ -3,7 +3,7 @@
 #include <memory>
 #include <vector>
 
-#include "base/divide.h"
+#include "base/work_partition.h"
 #include "kernels/kernel.h"
 
 namespace lamina {
@@ -21,7 +21,7 @@ struct CopyJob {
 CopyJob simplified(CopyJob job);
 
 /// How so many units are run that copy so many bytes each.
-Division moves(std::int64_t units, std::int64_t unit_bytes);
+WorkPartition moves(std::int64_t units, std::int64_t unit_bytes);
 
 /// Runs the (simplified) copy on threads of the current arena.
 void run_copy(const CopyJob& job, std::size_t element_bytes, const std::byte* src, std::byte* dst);

@@ -5,8 +5,8 @@
 #include <functional>
 
 #include "base/cancellation.h"
-#include "base/divide.h"
 #include "base/parallel.h"
+#include "base/work_partition.h"
 #include "kernels/cost.h"
 #include "kernels/family.h"
 #include "kernels/native/move/topk_loops.h"
@@ -18,7 +18,7 @@ namespace {
 struct Selection {
   std::int64_t outer = 1, size = 1, inner = 1, k = 1;
   bool smallest = false, by_index = false, wide = false;
-  Division all;  ///< of lines, several together
+  WorkPartition all;  ///< of lines, several together
   std::int64_t lines() const { return outer * inner; }
   std::int64_t together() const { return inner > 1 ? 16 : 1; }  ///< vectors of the best
 };
@@ -185,7 +185,7 @@ void offer_topk(const NodeView& v, Answers& answers) {
     o.cost = cost_of(v.machine(),
                      c.k == 1 && v.element(0) == ElementType::f32 ? Family::vector_light : Family::scalar,
                      work, 4 * count);
-    c.all = divided_here(ceil_div(c.lines(), c.together()), o.cost.us());
+    c.all = partitioned_here(ceil_div(c.lines(), c.together()), o.cost.us());
     o.scratch = c.k == 1 ? 0 : static_cast<std::size_t>(c.all.slots * c.size) * sizeof(std::int32_t);
     o.make = [c, run](MakeContext&) { return executable([c, run](const RunArgs& args) { run(c, args); }); };
     answers.offers.push_back(std::move(o));

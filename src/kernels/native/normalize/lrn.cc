@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "base/cpu.h"
-#include "base/divide.h"
 #include "base/parallel.h"
+#include "base/work_partition.h"
 #include "kernels/cost.h"
 #include "kernels/family.h"
 #include "kernels/native/normalize/lrn_loops.h"
@@ -19,7 +19,7 @@ constexpr std::int64_t kMostSize = 64;
 /// Sums over windows along one axis of a tensor [outer][length][inner].
 struct Axis {
   std::int64_t outer, length, inner;
-  Division all;  ///< of lines, or of pieces of rows
+  WorkPartition all;  ///< of lines, or of pieces of rows
   std::int64_t pieces() const { return ceil_div(inner, kPiece); }
 };
 
@@ -137,8 +137,8 @@ void offer_lrn(const NodeView& v, Answers& answers) {
     o.cost = cost_of(v.machine(), Family::native_lrn, windows + 4 * count, 8 * count);
     if (!root) o.cost += cost_of(v.machine(), Family::vector_math, 2 * count);
     for (auto& a : c.axes)
-      a.all = divided_here(a.outer * (a.inner == 1 ? 1 : a.length * a.pieces()),
-                           o.cost.us() / static_cast<double>(c.axes.size()));
+      a.all = partitioned_here(a.outer * (a.inner == 1 ? 1 : a.length * a.pieces()),
+                               o.cost.us() / static_cast<double>(c.axes.size()));
     o.make = [c](MakeContext&) { return executable([c](const RunArgs& args) { run(c, args); }); };
     answers.offers.push_back(std::move(o));
   }

@@ -2,8 +2,8 @@
 #include <cmath>
 #include <optional>
 
-#include "base/divide.h"
 #include "base/parallel.h"
+#include "base/work_partition.h"
 #include "kernels/native/normalize/run.h"
 
 namespace lamina {
@@ -367,7 +367,7 @@ std::size_t plan_normalize(Normalization& c, double microseconds) {
   const auto longest = c.columns == 1 ? c.rows / kChunk : c.rows / 32;
   c.parts = std::clamp<std::int64_t>(wanted / (c.outer * blocks), 1, std::max<std::int64_t>(1, longest));
   const bool passes = c.in_passes() || (c.columns == 1 && c.parts > 1);  // two loops, each half of the work
-  c.all = divided_here(c.outer * (passes ? c.parts : blocks), passes ? microseconds / 2 : microseconds);
+  c.all = partitioned_here(c.outer * (passes ? c.parts : blocks), passes ? microseconds / 2 : microseconds);
   if (c.columns == 1) return c.parts > 1 ? static_cast<std::size_t>(c.outer * c.parts) * sizeof(Moments) : 0;
   if (!c.in_passes()) return 0;
   return static_cast<std::size_t>(c.outer * c.columns) *

@@ -1,6 +1,6 @@
 #pragma once
 /// Normalisations: what offer.cc prepares and run.cc runs.
-#include "base/divide.h"
+#include "base/work_partition.h"
 #include "kernels/kernel.h"
 #include "kernels/native/normalize/loops.h"
 #include "kernels/native/stages/program.h"
@@ -27,7 +27,7 @@ struct Normalization {
   Tensor scale, bias;         ///< constants to expand, and expanded; else inputs 1 and 2 are read
   bool reads_scale = false, reads_bias = false;
   std::int64_t parts = 1;  ///< into which the rows of one outer index are cut for threads
-  Division all;            ///< of lines, of blocks of columns, or of their parts
+  WorkPartition all;       ///< of lines, of blocks of columns, or of their parts
   std::shared_ptr<const StageProgram> stages;
 
   /// Columns whose numbers must be kept between passes: scratch.

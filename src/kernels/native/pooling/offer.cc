@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "base/cpu.h"
-#include "base/divide.h"
 #include "base/parallel.h"
+#include "base/work_partition.h"
 #include "kernels/cost.h"
 #include "kernels/family.h"
 #include "kernels/native/move/strided.h"
@@ -167,7 +167,7 @@ void offer_rows(const NodeView& v, const Windows& described, Layout layout, Answ
   if (layout == Layout::plain) o.cost = std::max(o.cost, lines_cost(v.machine(), *code, bytes));
   code->piece = pooling::outputs_of_piece(*code, layout);
   const auto planes = code->batch * (layout == Layout::plain ? code->channels : 1);
-  code->all = divided_here(planes * code->out[0] * code->out[1], o.cost.us());
+  code->all = partitioned_here(planes * code->out[0] * code->out[1], o.cost.us());
   std::string why;
   const auto pixel = layout == Layout::channels_last ? code->channels : 1;
   const auto out_bytes = whole_bytes(v.out_element());
@@ -196,7 +196,7 @@ void offer_planes(const NodeView& v, const Windows& described, Answers& answers)
   Offer o = offer_of(v, Layout::plain, fmt::format("native_maxpool_{}", name_of(v.element(0))));
   o.stages = 0;
   o.cost = cost_of(v.machine(), Family::scalar, pooling::work_of(*code));
-  code->all = divided_here(code->batch * code->channels * code->out[0] * code->out[1], o.cost.us());
+  code->all = partitioned_here(code->batch * code->channels * code->out[0] * code->out[1], o.cost.us());
   o.make = [code, run](MakeContext&) {
     return executable([code, run](const RunArgs& args) { run(*code, args); });
   };

@@ -6,8 +6,8 @@
 #include <type_traits>
 
 #include "base/cancellation.h"
-#include "base/divide.h"
 #include "base/parallel.h"
+#include "base/work_partition.h"
 
 namespace lamina::pooling {
 namespace {

@@ -2,7 +2,7 @@
 /// Poolings: what offer.cc describes and run.cc runs.
 #include <array>
 
-#include "base/divide.h"
+#include "base/work_partition.h"
 #include "kernels/kernel.h"
 #include "kernels/native/pooling/loops.h"
 #include "kernels/native/stages/program.h"
@@ -20,7 +20,7 @@ struct Windows {
   std::int64_t whole_begin = 0, whole_end = 0, stride = 1, pad = 0;
   PoolLoops::Run rows = nullptr;
   std::int64_t piece = 1;  ///< see outputs_of_piece()
-  Division all;            ///< of rows of outputs, in all planes
+  WorkPartition all;       ///< of rows of outputs, in all planes
   std::shared_ptr<const StageProgram> stages;
   Rows x, made, y;  ///< made: what windows give; y: behind the stages
   // The second output, the indices of the maxima.

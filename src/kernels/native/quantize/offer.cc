@@ -15,7 +15,7 @@ constexpr std::int64_t kUnitElements = 4096;
 
 struct Quantizer {
   std::int64_t count;
-  Division all;
+  WorkPartition all;
 
   void run(const RunArgs& args) const {
     const auto& table = dynamic_quantize_table();
@@ -67,7 +67,7 @@ void offer_dynamic_quantize(const NodeView& v, Answers& answers) {
   Offer o(v, fmt::format("native_dynamic_quantize_{}", name_of(v.machine().isa())), Layout::plain);
   o.cost = cost_of(v.machine(), Family::vector_light, 4.0 * static_cast<double>(count),
                    9.0 * static_cast<double>(count));
-  const Quantizer q{count, divided_here(ceil_div(count, kUnitElements), o.cost.us())};
+  const Quantizer q{count, partitioned_here(ceil_div(count, kUnitElements), o.cost.us())};
   o.scratch = static_cast<std::size_t>(q.all.slots) * sizeof(Quantizer::Range);
   o.make = [q](MakeContext&) { return executable([q](const RunArgs& args) { q.run(args); }); };
   answers.offers.push_back(std::move(o));

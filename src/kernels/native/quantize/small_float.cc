@@ -74,13 +74,14 @@ std::optional<Encoder> encoder_of(ElementType type, bool saturate) {
 
 /// Calls f(first, end) for parts of all elements.
 template <class F>
-void each_part(const Division& all, std::int64_t count, const F& f) {
+void each_part(const WorkPartition& all, std::int64_t count, const F& f) {
   parallel_for(all, [&](std::int64_t begin, std::int64_t end, std::int64_t) {
     f(begin * kPiece, std::min(end * kPiece, count));
   });
 }
 
-void decode(const RunArgs& args, const Table& table, bool packed, const Division& all, std::int64_t count) {
+void decode(const RunArgs& args, const Table& table, bool packed, const WorkPartition& all,
+            std::int64_t count) {
   const auto* x = static_cast<const std::uint8_t*>(args.in[0]);
   auto* y = static_cast<float*>(args.out[0]);
   each_part(all, count, [&](std::int64_t first, std::int64_t end) {
@@ -91,7 +92,7 @@ void decode(const RunArgs& args, const Table& table, bool packed, const Division
   });
 }
 
-void encode(const RunArgs& args, const Encoder& encoder, const Division& all, std::int64_t count) {
+void encode(const RunArgs& args, const Encoder& encoder, const WorkPartition& all, std::int64_t count) {
   const auto* x = static_cast<const float*>(args.in[0]);
   auto* y = static_cast<std::uint8_t*>(args.out[0]);
   each_part(all, count, [&](std::int64_t first, std::int64_t end) {
@@ -115,7 +116,7 @@ void offer_small_float(const NodeView& v, Answers& answers) {
     Offer o(v, "native_small_float", layout);
     o.cost = cost_of(v.machine(), Family::vector_light, (reads ? 2.0 : 8.0) * static_cast<double>(count),
                      5.0 * static_cast<double>(count));
-    const auto all = divided_here(ceil_div(count, kPiece), o.cost.us());
+    const auto all = partitioned_here(ceil_div(count, kPiece), o.cost.us());
     if (reads)
       o.make = [table = table_of(from), packed, all, count](MakeContext&) {
         return executable([=](const RunArgs& args) { decode(args, table, packed, all, count); });

@@ -8,8 +8,8 @@
 #include <limits>
 
 #include "base/cpu.h"
-#include "base/divide.h"
 #include "base/parallel.h"
+#include "base/work_partition.h"
 #include "kernels/cost.h"
 #include "ops/recurrent.h"
 
@@ -117,7 +117,7 @@ RecurrentSizes sizes_of(const NodeView& v, const Form& form) {
                         ? tiles
                         : std::max<std::int64_t>(1, near_floats / (s.time * s.width * table.rows));
   s.task_rows = std::min(s.batch, std::min(ceil_div(tiles, wanted), most) * table.rows);
-  s.tasks = divided_here(s.directions * ceil_div(s.batch, s.task_rows), total);
+  s.tasks = partitioned_here(s.directions * ceil_div(s.batch, s.task_rows), total);
   // The input part of a chunk of time stays in the second-level cache.
   const auto chunk_floats = static_cast<std::int64_t>(v.machine().l2 / sizeof(float) / 4);
   s.chunk = std::clamp<std::int64_t>(chunk_floats / (s.task_rows * s.width), 1, s.time);

@@ -40,9 +40,9 @@ class Task {
   /// Runs a pass over all blocks.
   void over_blocks(RecurrentTable::Step pass, std::int64_t gates) const;
   /// Blocks of so many rows, each a sum over `depth` for some gates.
-  Division blocks(std::int64_t rows, std::int64_t depth, std::int64_t gates) const {
+  WorkPartition blocks(std::int64_t rows, std::int64_t depth, std::int64_t gates) const {
     const auto products = static_cast<double>(rows * depth) * static_cast<double>(gates * s_.padded);
-    return divided_here(s_.blocks, products * s_.product_us);
+    return partitioned_here(s_.blocks, products * s_.product_us);
   }
   const float* part(const Tensor& weights) const {
     return weights.valid()

@@ -2,7 +2,7 @@
 /// Recurrent networks: what offer.cc prepares and run.cc runs.
 #include <vector>
 
-#include "base/divide.h"
+#include "base/work_partition.h"
 #include "kernels/kernel.h"
 #include "kernels/native/recurrent/steps.h"
 
@@ -18,7 +18,7 @@ struct RecurrentSizes {
   std::int64_t width;  ///< of a row of gates, padding included
   std::int64_t task_rows, chunk;
   double product_us;  ///< of a multiply-add
-  Division tasks;
+  WorkPartition tasks;
   std::size_t gates_floats, state_floats, slot_bytes;  ///< scratch of a slot of tasks
 };
 

@@ -2,8 +2,8 @@
 #include <algorithm>
 
 #include "base/cpu.h"
-#include "base/divide.h"
 #include "base/parallel.h"
+#include "base/work_partition.h"
 #include "kernels/cost.h"
 #include "kernels/family.h"
 #include "kernels/native/move/positions.h"
@@ -64,7 +64,7 @@ struct Work {
   std::int64_t inner_count = 1;
   AxisRun last;
   std::int64_t reduced;
-  Division all{};  ///< of lines, or of pieces of lines
+  WorkPartition all{};  ///< of lines, or of pieces of lines
 
   std::int64_t pieces() const { return last.reduced ? 1 : ceil_div(last.size, kPiece); }
 };
@@ -130,7 +130,7 @@ void offer_reduce(const NodeView& v, Answers& answers) {
     o.cost = move_cost(v.machine(), 8.0 * static_cast<double>(element_count(x)), 2);
     if (w.last.reduced)
       o.cost += calls_of(v.machine(), Family::reduce_line, static_cast<double>(w.outer.count()));
-    w.all = divided_here(w.outer.count() * w.pieces(), o.cost.us());
+    w.all = partitioned_here(w.outer.count() * w.pieces(), o.cost.us());
     o.make = [kind = *kind, w = std::move(w)](MakeContext&) {
       return executable([kind, w](const RunArgs& args) {
         run(kind, w, static_cast<const float*>(args.in[0]), static_cast<float*>(args.out[0]));

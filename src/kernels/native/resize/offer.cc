@@ -4,8 +4,8 @@
 #include <cstring>
 
 #include "base/cpu.h"
-#include "base/divide.h"
 #include "base/parallel.h"
+#include "base/work_partition.h"
 #include "kernels/cost.h"
 #include "kernels/family.h"
 #include "kernels/native/move/strided.h"
@@ -29,7 +29,7 @@ struct Pass {
   bool columns_copy = false, columns_identity = false;
   bool doubles = false;     ///< each element of a row twice
   ResizeShuffles shuffles;  ///< of other types than f32
-  Division rows_made;
+  WorkPartition rows_made;
 
   std::int64_t row_in() const { return columns.in * inner; }
   std::int64_t row_out() const { return columns.out * inner; }
@@ -335,7 +335,7 @@ Cost finish(const NodeView& v, Resampling& code) {
         cost_of(v.machine(), Family::vector_light, work_of(pass),
                 static_cast<double>(code.bytes) *
                     static_cast<double>(pass.elements_out() + pass.outer * pass.rows.in * pass.row_in()));
-    pass.rows_made = divided_here(pass.rows_out(), pass_cost.us());
+    pass.rows_made = partitioned_here(pass.rows_out(), pass_cost.us());
     code.slots = std::max(code.slots, pass.rows_made.slots);
     cost += pass_cost;
   }

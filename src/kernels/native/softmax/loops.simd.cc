@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-#include "base/divide.h"
+#include "base/work_partition.h"
 #include "kernels/native/simd/per_isa.h"
 
 #undef HWY_TARGET_INCLUDE

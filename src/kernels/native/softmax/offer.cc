@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "base/cpu.h"
-#include "base/divide.h"
 #include "base/parallel.h"
+#include "base/work_partition.h"
 #include "kernels/cost.h"
 #include "kernels/family.h"
 #include "kernels/native/softmax/loops.h"
@@ -17,7 +17,7 @@ struct SoftmaxLines {
   std::int64_t outer = 1, size = 1, inner = 1;
   bool log = false;
   const SoftmaxTable* table = nullptr;
-  Division all;  ///< of outer, and of pieces of inner
+  WorkPartition all;  ///< of outer, and of pieces of inner
 };
 
 void run(const SoftmaxLines& c, const RunArgs& args) {
@@ -61,7 +61,7 @@ void offer_native_softmax(const NodeView& v, Answers& answers) {
     o.cost = cost_of(v.machine(), Family::vector_math, static_cast<double>(count),
                      12.0 * static_cast<double>(count));
     const auto pieces = c.inner > 1 ? ceil_div(c.inner, c.table->column_count) : 1;
-    c.all = divided_here(c.outer * pieces, o.cost.us());
+    c.all = partitioned_here(c.outer * pieces, o.cost.us());
     o.make = [c](MakeContext&) { return executable([c](const RunArgs& args) { run(c, args); }); };
     answers.offers.push_back(std::move(o));
   }

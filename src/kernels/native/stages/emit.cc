@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "base/divide.h"
+#include "base/work_partition.h"
 #include "kernels/native/stages/code.h"
 #include "kernels/native/stages/program.h"
 

@@ -17,8 +17,8 @@
 #include <optional>
 #include <string>
 
-#include "base/divide.h"
 #include "base/parallel.h"
+#include "base/work_partition.h"
 #include "kernels/kernel.h"
 #include "kernels/native/simd/finish.h"
 #include "kernels/native/stages/integer_epilogue.h"
@@ -119,8 +119,8 @@ struct Epilogue {
   }
   /// Calls work(begin, end, slot, stages or null) for pieces of all units, in parallel. `in`: of the node.
   template <class F>
-  void run(const void* const* in, const Division& division, const F& work) const {
-    parallel_for(division, [&](std::int64_t begin, std::int64_t end, std::int64_t slot) {
+  void run(const void* const* in, const WorkPartition& partition, const F& work) const {
+    parallel_for(partition, [&](std::int64_t begin, std::int64_t end, std::int64_t slot) {
       if (registers_only()) return work(begin, end, slot, static_cast<StageRun*>(nullptr));
       StageRun run(*stages, in);
       work(begin, end, slot, &run);

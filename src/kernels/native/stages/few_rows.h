@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "base/divide.h"
+#include "base/work_partition.h"
 #include "kernels/layout.h"
 #include "kernels/weights.h"
 

@@ -4,8 +4,8 @@
 #include <cmath>
 #include <limits>
 
-#include "base/divide.h"
 #include "base/element_types.h"
+#include "base/work_partition.h"
 #include "kernels/epilogue.h"
 #include "kernels/family.h"
 #include "kernels/native/stages/few_rows.h"

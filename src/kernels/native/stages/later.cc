@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "base/divide.h"
+#include "base/work_partition.h"
 #include "kernels/cost.h"
 #include "kernels/epilogue.h"
 #include "kernels/native/stages/code.h"

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
-#include "base/divide.h"
 #include "base/parallel.h"
+#include "base/work_partition.h"
 #include "kernels/native/stages/code.h"
 
 namespace lamina {
@@ -14,7 +14,7 @@ StagePass::StagePass(std::shared_ptr<const StageProgram> program, double microse
   const auto& code = program_->code();
   total_ = code.total;
   unit_ = std::max<std::int64_t>(1, code.most);
-  units_ = divided_here(ceil_div(total_, unit_), microseconds);
+  units_ = partitioned_here(ceil_div(total_, unit_), microseconds);
 }
 
 const void* StagePass::at(const void* values, std::int64_t element) const {

@@ -1,6 +1,6 @@
 #pragma once
 /// A program of stages over a whole tensor, on the threads of the current arena.
-#include "base/divide.h"
+#include "base/work_partition.h"
 #include "kernels/native/stages/program.h"
 #include "kernels/rows.h"
 
@@ -20,7 +20,7 @@ class StagePass {
   std::shared_ptr<const StageProgram> program_;
   Rows out_;
   std::int64_t total_, unit_;  // elements; of a unit
-  Division units_;
+  WorkPartition units_;
 };
 
 }  // namespace lamina

@@ -122,7 +122,7 @@ std::shared_ptr<const StageProgram> StageProgram::of_epilogue(const NodeView& v,
 
 std::shared_ptr<const StageProgram> StageProgram::of_later_stages(const NodeView& v, std::size_t kept,
                                                                   Layout layout, std::string& why) {
-  const auto body = later_stages(v.node(), kept);
+  const auto body = remaining_stages(v.node(), kept);
   if (body) return of_body(v, *body, layout, why);
   why = fmt::format("after {} stages more than one value is read later", kept);
   return nullptr;

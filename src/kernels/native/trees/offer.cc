@@ -2,9 +2,9 @@
 #include <cmath>
 #include <cstring>
 
-#include "base/divide.h"
 #include "base/hash.h"
 #include "base/parallel.h"
+#include "base/work_partition.h"
 #include "kernels/cost.h"
 #include "kernels/family.h"
 #include "kernels/native/offers.h"
@@ -19,7 +19,7 @@ constexpr std::size_t kFirstTable = 1, kBase = 7;
 struct TreeRows {
   std::int64_t count = 0, features = 0, block = 1;
   std::size_t bytes = 0;  ///< of scratch memory for a block
-  Division blocks;
+  WorkPartition blocks;
 };
 
 template <class T>
@@ -115,7 +115,7 @@ void offer_trees(const NodeView& v, Answers& answers) {
       cost_of(v.machine(), Family::vector_light,
               static_cast<double>(rows.count) * (trees * depth * kStep + static_cast<double>(op.targets)),
               4.0 * static_cast<double>(element_count(x)));
-  rows.blocks = divided_here(ceil_div(rows.count, rows.block), o.cost.us());
+  rows.blocks = partitioned_here(ceil_div(rows.count, rows.block), o.cost.us());
   o.scratch = static_cast<std::size_t>(rows.blocks.slots) * rows.bytes;
   o.make = [op, tables, rows, type](MakeContext& context) {
     std::vector<Tensor> aligned;

@@ -5,7 +5,7 @@
 #include <cstring>
 
 #include "base/cancellation.h"
-#include "base/divide.h"
+#include "base/work_partition.h"
 #include "kernels/native/simd/per_isa.h"
 
 namespace lamina {

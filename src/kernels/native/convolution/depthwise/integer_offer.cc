@@ -4,8 +4,8 @@
 
 #include <cstring>
 
-#include "base/divide.h"
 #include "base/element_types.h"
+#include "base/work_partition.h"
 #include "kernels/cost.h"
 #include "kernels/family.h"
 #include "kernels/native/convolution/depthwise/integer_lines.h"
@@ -133,7 +133,7 @@ void run(const IntegerDepthwise& d, const RunArgs& args) {
   const auto all = lines_of(d, args);
   if (d.copies())
     d.spread->run(d.given, args.in[0], zero_point_of(d, args), static_cast<std::byte*>(args.scratch));
-  d.epilogue.run(args.in, d.tasks.division, [&](auto begin, auto end, auto slot, StageRun* stages) {
+  d.epilogue.run(args.in, d.tasks.partition, [&](auto begin, auto end, auto slot, StageRun* stages) {
     for (auto i = begin; i < end; ++i) run_task(d, args, all, d.tasks.at(i), slot, stages);
   });
 }
@@ -184,7 +184,7 @@ void offer_integer_depthwise(const NodeView& v, Answers& answers) {
   o.consumed.push_back(1);  // not o.packed: what is offered depends on the numbers
   o.consumed.insert(o.consumed.end(), zeros.constants.begin(), zeros.constants.end());
   if (d.spread && v.has(3)) o.consumed.push_back(3);
-  o.scratch = static_cast<std::size_t>(d.copy_bytes() + d.tasks.division.slots * d.apart_bytes());
+  o.scratch = static_cast<std::size_t>(d.copy_bytes() + d.tasks.partition.slots * d.apart_bytes());
   o.cost += cost;
   if (d.spread) o.cost += d.spread->cost(v.machine());
   o.make = [d, weights](MakeContext& context) mutable -> std::unique_ptr<Executable> {

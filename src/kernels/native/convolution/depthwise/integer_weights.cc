@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "base/divide.h"
+#include "base/work_partition.h"
 #include "kernels/native/convolution/depthwise/window.h"
 #include "ops/eval.h"
 

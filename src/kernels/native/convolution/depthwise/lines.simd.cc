@@ -13,7 +13,7 @@
 #include "kernels/native/convolution/depthwise/lines.h"
 
 #include "base/cpu.h"
-#include "base/divide.h"
+#include "base/work_partition.h"
 #include "kernels/native/simd/per_isa.h"
 
 #undef HWY_TARGET_INCLUDE

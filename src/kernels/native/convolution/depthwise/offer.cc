@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "base/cpu.h"
-#include "base/divide.h"
 #include "base/mapped_file.h"
+#include "base/work_partition.h"
 #include "kernels/cost.h"
 #include "kernels/family.h"
 #include "kernels/native/convolution/depthwise/integer_offer.h"
@@ -75,7 +75,7 @@ void run_task(const Depthwise& d, const RunArgs& args, const depthwise::Task& ta
 }
 
 void run(const Depthwise& d, const RunArgs& args) {
-  d.epilogue.run(args.in, d.tasks.division, [&](auto begin, auto end, auto slot, StageRun* stages) {
+  d.epilogue.run(args.in, d.tasks.partition, [&](auto begin, auto end, auto slot, StageRun* stages) {
     for (auto i = begin; i < end; ++i) run_task(d, args, d.tasks.at(i), slot, stages);
   });
 }
@@ -153,7 +153,7 @@ void offer_native_depthwise(const NodeView& v, Answers& answers) {
   o.packed = {1};
   if (v.has(2)) o.consumed.push_back(2);
   o.wide_inputs.push_back(0);
-  o.scratch = static_cast<std::size_t>(d.tasks.division.slots * d.apart_bytes());
+  o.scratch = static_cast<std::size_t>(d.tasks.partition.slots * d.apart_bytes());
   o.cost += cost_of(v.machine(), d.g);
   o.make = [d, turn, weights = *v.constant(1), bias = v.has(2) ? *v.constant(2) : Tensor()](
                MakeContext& context) mutable -> std::unique_ptr<Executable> {

@@ -35,13 +35,13 @@ std::optional<Spread> spread_of(const Machine& machine, const windows::Geometry&
     if (s.as.pad[i] < 0) return std::nullopt;
   }
   if (count(s.as) > kMostBytes) return std::nullopt;
-  s.division = divided_here(s.as.images * s.as.in[1], s.cost(machine).us());
+  s.partition = partitioned_here(s.as.images * s.as.in[1], s.cost(machine).us());
   return s;
 }
 
 void Spread::run(const Rows& in, const void* source, std::int32_t zero_point, std::byte* to) const {
   const auto point = as.inputs, line = as.in[2] * point, step = from.stride[2] * point;
-  parallel_for(division, [&](std::int64_t begin, std::int64_t end) {
+  parallel_for(partition, [&](std::int64_t begin, std::int64_t end) {
     for (auto i = begin; i < end; ++i) {
       auto* out = to + i * line;
       const auto y = i % as.in[1], image = i / as.in[1];

@@ -3,7 +3,7 @@
 /// stands the zero point, as it does around it, by weights that are turned round.
 #include <optional>
 
-#include "base/divide.h"
+#include "base/work_partition.h"
 #include "kernels/native/convolution/window.h"
 #include "kernels/rows.h"
 
@@ -11,7 +11,7 @@ namespace lamina::depthwise {
 
 struct Spread {
   windows::Geometry from, as;
-  Division division;
+  WorkPartition partition;
 
   bool copies() const { return from.in != as.in; }
   std::int64_t bytes() const;

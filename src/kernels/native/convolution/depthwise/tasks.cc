@@ -35,7 +35,7 @@ Tasks tasks_of(const Machine& machine, const windows::Geometry& g, const Work& w
     if (tasks.parts.number > 1 && work.vectors - (tasks.parts.number - 1) * tasks.parts.size == 1)
       --tasks.parts.number;
   }
-  tasks.division = divided_here(have * tasks.parts.number, work.us);
+  tasks.partition = partitioned_here(have * tasks.parts.number, work.us);
   return tasks;
 }
 

@@ -1,6 +1,6 @@
 #pragma once
 /// How depthwise convolutions are cut: bands of lines whose input stays in L2, then vectors of channels.
-#include "base/divide.h"
+#include "base/work_partition.h"
 #include "kernels/native/convolution/window.h"
 
 namespace lamina::depthwise {
@@ -12,7 +12,7 @@ struct Task {
 struct Tasks {
   std::int64_t vectors = 1, height = 1;  ///< of channels; lines of a picture
   Parts bands{}, parts{};
-  Division division{};
+  WorkPartition partition{};
 
   Task at(std::int64_t index) const;
 };

@@ -124,7 +124,7 @@ void offer_native_convolution(const NodeView& v, Answers& answers) {
     if (g.transposed && v.has(3)) o.consumed.push_back(3);
     const auto family = g.pointwise() ? Family::native_gemm : Family::native_direct;
     o.cost += product.cost(family) + bytes_cost(v, family);
-    // Sums apart have room for this division of the work, and slices may be divided otherwise.
+    // Sums apart have room for this partition of the work, and slices may be divided otherwise.
     if (!plain && !behind.apart()) o.wide_inputs.push_back(0);
     o.scratch = static_cast<std::size_t>(product.scratch_bytes());
     o.make = [&machine = v.machine(), g, h, columns, in, behind, threads, weights = *v.constant(1),

@@ -80,7 +80,7 @@ void add_regions(const Geometry& g, const Source& s, std::int64_t threads, Produ
     ++z_run;
   }
   p.batches.add(g.images, {g.in_points() * (s.plain ? g.inputs : s.point), 0, g.out_points()});
-  p.divide(threads);
+  p.partition(threads);
 }
 
 std::int64_t run_length(const Geometry& g, const Source& s) {

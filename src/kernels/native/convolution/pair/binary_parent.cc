@@ -2,7 +2,7 @@
 /// do not lie so (binary/packing.h); lines are counted from them (binary/lines.h) when windows want them.
 #include <algorithm>
 
-#include "base/divide.h"
+#include "base/work_partition.h"
 #include "kernels/cost.h"
 #include "kernels/family.h"
 #include "kernels/native/binary/windows.h"
@@ -32,7 +32,7 @@ class BinaryParent final : public Parent {
     return std::min(panel * bits_.kernels->lanes, bits_.g.outputs);
   }
 
-  void divide(const Pair&) override {}
+  void partition(const Pair&) override {}
 
   Cost cost(const Pair& c, double share) const override {
     const auto& g = bits_.g;

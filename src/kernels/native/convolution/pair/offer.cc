@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
-#include "base/divide.h"
 #include "base/mapped_file.h"
 #include "base/parallel.h"
+#include "base/work_partition.h"
 #include "kernels/cost.h"
 #include "kernels/family.h"
 #include "kernels/native/convolution/pair/run.h"
@@ -102,7 +102,7 @@ void cut_bands(Pair& c, std::int64_t bands, std::int64_t share) {
 }
 
 /// `microseconds`: of the whole on one thread, roughly.
-void divide(Pair& c, double microseconds) {
+void partition(Pair& c, double microseconds) {
   c.band = c.second.out[1];
   c.bands = 1;
   const auto fits = [&] {
@@ -124,7 +124,7 @@ void divide(Pair& c, double microseconds) {
     if (blocks > c.blocks) cut_blocks(c, blocks);
   }
   if (c.tasks() < wanted) cut_bands(c, wanted, 3);
-  c.shares = divided_here(c.tasks(), microseconds);
+  c.shares = partitioned_here(c.tasks(), microseconds);
 }
 
 /// Tensors larger than these bytes lie in farther memory. Blocks of channels write their parts of each point
@@ -255,9 +255,9 @@ void offer_native_conv_depthwise(const NodeView& v, Answers& answers) {
     c.parent = parent;
     c.stream = out_bytes(c) > stream_bytes(c);
     cut_columns(c, 1);
-    parent->divide(c);  // one line at a time: what tells how to divide
-    divide(c, cost_of(c).us());
-    parent->divide(c);
+    parent->partition(c);  // one line at a time: what tells how to divide
+    partition(c, cost_of(c).us());
+    parent->partition(c);
     const auto buffer = c.buffer_bytes();
     if (buffer > most_buffer_bytes(c)) {
       answers.refuse("native", "{} lines between take {} KiB, wanted at most {}", c.capacity, buffer >> 10,

@@ -36,7 +36,7 @@ class Parent {
   virtual std::int64_t channel(std::int64_t panel) const = 0;
 
   /// Says how the work is divided; again whenever that changes.
-  virtual void divide(const Pair& code) = 0;
+  virtual void partition(const Pair& code) = 0;
   /// On one thread: x is read once, and all lines are made `share` times.
   virtual Cost cost(const Pair& code, double share) const = 0;
   /// What each block of channels reads anew.

@@ -53,7 +53,7 @@ Product lines_product(const Pair& c, const convolutions::Source& s, const window
     region.c_first = first - columns.from;
     p.add_region(region, convolutions::segments_of(g, s, depth, y, x));
   }
-  p.divide(1);
+  p.partition(1);
   return p;
 }
 
@@ -99,7 +99,7 @@ class ProductParent final : public Parent {
     return panel == panels() ? panels_.columns : panels_.column(panel);
   }
 
-  void divide(const Pair& c) override {
+  void partition(const Pair& c) override {
     const auto s = convolutions::source_of(c.first, in_);
     in_image_ = s.plain ? c.first.inputs * s.channel : c.first.in[1] * s.line;
     in_line_ = s.plain || in_bytes_ < far_bytes(machine_) ? 0 : s.line;
@@ -126,7 +126,7 @@ class ProductParent final : public Parent {
   std::shared_ptr<const Parent> made(const Pair& c, MakeContext& context) const override {
     auto made = std::make_shared<ProductParent>(*this);
     made->in_ = context.input(0, in_);
-    if (!made->in_.dense()) made->divide(c);
+    if (!made->in_.dense()) made->partition(c);
     made->bias_ = gemm::padded_bias(bias_, 1, panels_.columns, panels_.padded_columns(), context.weights);
     made->weights_ = convolutions::packed_weights(source_, c.first, 1, made->parts_[0][0].products[0],
                                                   in_.layout == Layout::plain, context.weights);

@@ -4,8 +4,8 @@
 #include <cstring>
 #include <optional>
 
-#include "base/divide.h"
 #include "base/parallel.h"
+#include "base/work_partition.h"
 
 namespace lamina::conv_depthwise {
 namespace {

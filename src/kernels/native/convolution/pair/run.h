@@ -8,7 +8,7 @@
 /// Where x is far from the cache, it is fetched for the next step while windows are computed.
 #include <vector>
 
-#include "base/divide.h"
+#include "base/work_partition.h"
 #include "kernels/native/convolution/depthwise/window.h"
 #include "kernels/native/convolution/pair/parent.h"
 #include "kernels/native/stages/epilogue.h"
@@ -38,7 +38,7 @@ struct Pair {
   std::int64_t step = 1;               ///< output lines at a time
   std::int64_t capacity = 1;           ///< lines of the buffer
   std::int64_t band = 1, bands = 1;    ///< output lines of a task
-  Division shares;                     ///< of the tasks; each slot has a buffer of lines
+  WorkPartition shares;                ///< of the tasks; each slot has a buffer of lines
 
   /// Lines between that the windows of one output line span.
   std::int64_t extent() const { return (second.kernel[1] - 1) * second.dilation[1] + 1; }

@@ -1,4 +1,4 @@
-#include "base/divide.h"
+#include "base/work_partition.h"
 
 #include <algorithm>
 #include <cstdint>
@@ -18,13 +18,13 @@ std::int64_t clamped(double a, double b, std::int64_t most) {
 
 }  // namespace
 
-Division divide_work(std::int64_t units, double microseconds, std::int64_t threads) {
-  auto d = divide_units(units, clamped(kWorthAThread, microseconds, units), threads);
+WorkPartition partition_work(std::int64_t units, double microseconds, std::int64_t threads) {
+  auto d = partition_units(units, clamped(kWorthAThread, microseconds, units), threads);
   d.most = clamped(kLongestPiece, microseconds, units);
   return d;
 }
 
-Division divide_units(std::int64_t units, std::int64_t worth, std::int64_t threads) {
+WorkPartition partition_units(std::int64_t units, std::int64_t worth, std::int64_t threads) {
   worth = std::max<std::int64_t>(1, worth);
   const auto slots = std::clamp<std::int64_t>(ceil_div(units, worth), 1, std::max<std::int64_t>(1, threads));
   constexpr double kMostWorths = 64;  // what is worth a thread is often taken to be more than it is

@@ -1,4 +1,4 @@
-#include "base/standstill.h"
+#include "base/quiescence.h"
 
 #include <pthread.h>
 
@@ -13,7 +13,7 @@
 #include "base/awaited_by.h"
 #include "base/cancellation.h"
 #include "base/guard.h"
-#include "base/immortal.h"
+#include "base/no_destructor.h"
 #include "base/threads.h"
 
 namespace lamina {
@@ -25,13 +25,13 @@ thread_local int work = 0, users_code = 0;
 }  // namespace
 
 std::atomic<bool> Activity::wanted_{false};
-constinit thread_local int Standstill::Moving::depth_ = 0;
+constinit thread_local int Quiescence::Moving::depth_ = 0;
 
 struct AllActivities {
   std::mutex mutex;
   std::condition_variable resumed;
   Activity* first = nullptr;
-  std::thread::id owner;  // who brought the standstill about
+  std::thread::id owner;  // who brought the quiescent state about
 
   bool is_wanted_by_another() const {
     return Activity::wanted_.load() && owner != std::this_thread::get_id();
@@ -65,7 +65,7 @@ struct AllActivities {
       }
     return chain;
   }
-  /// Lets the activity continue when no other thread wants a standstill.
+  /// Lets the activity continue when no other thread wants a quiescent state.
   void go_on(Activity* chain, std::unique_lock<std::mutex>& lock) {
     resumed.wait(lock, [&] { return !must_stand(chain); });
     for (; chain != nullptr; chain = std::exchange(chain->next_, nullptr)) {
@@ -78,7 +78,7 @@ struct AllActivities {
 namespace {
 
 AllActivities& all() {
-  static Immortal<AllActivities> one;
+  static NoDestructor<AllActivities> one;
   return *one;
 }
 
@@ -86,13 +86,13 @@ AllActivities& all() {
 
 int& depth_of_work() noexcept { return work; }
 
-StandsStill::StandsStill() noexcept : depth_(std::exchange(work, 0)) {
+CountsAsPaused::CountsAsPaused() noexcept : depth_(std::exchange(work, 0)) {
   auto& a = all();
   const std::lock_guard lock(a.mutex);
   chain_ = a.stand();
 }
 
-StandsStill::~StandsStill() {
+CountsAsPaused::~CountsAsPaused() {
   work = depth_;
   if (chain_ == nullptr) return;
   auto& a = all();
@@ -104,7 +104,7 @@ InUsersCallback::InUsersCallback() noexcept
     : computes_(FloatingPoint::here()),
       entries_(std::exchange(entries_here(), {})),
       scope_(StopScope::leave()),
-      moving_(std::exchange(Standstill::Moving::depth_, 0)) {
+      moving_(std::exchange(Quiescence::Moving::depth_, 0)) {
   ++users_code;
   if (entries_.count > 0) entries_.callers.set_here();
 }
@@ -113,7 +113,7 @@ InUsersCallback::~InUsersCallback() {
   --users_code;
   entries_here() = entries_;
   StopScope::enter(scope_);
-  Standstill::Moving::depth_ = moving_;
+  Quiescence::Moving::depth_ = moving_;
 }
 bool InUsersCallback::is_here() noexcept { return users_code > 0; }
 
@@ -131,7 +131,7 @@ void Activity::delist() noexcept {
   a.remove(*this);
 }
 
-bool Standstill::may_stand_here() noexcept {
+bool Quiescence::may_pause_here() noexcept {
   if (Moving::is_here() || LoopHelper::is_here() || !is_wanted()) return false;
   auto& a = all();
   const std::lock_guard lock(a.mutex);
@@ -152,14 +152,14 @@ void Activity::urge(int by) noexcept {
   if (urgent_ > 0) a.resumed.notify_all();
 }
 
-bool Standstill::awaits_this_thread() noexcept {
+bool Quiescence::awaits_this_thread() noexcept {
   if (LoopHelper::is_here()) return true;
   auto& a = all();
   const std::lock_guard lock(a.mutex);
   return a.any([&](const Activity& x) { return a.works_here(x); });
 }
 
-void Standstill::begin() noexcept {
+void Quiescence::begin() noexcept {
   using Clock = std::chrono::steady_clock;
   auto& a = all();
   const auto me = std::this_thread::get_id();
@@ -195,7 +195,7 @@ void Standstill::begin() noexcept {
   while (!own && !helpers_sleep() && Clock::now() < soon) nap();
 }
 
-void Standstill::end() noexcept {
+void Quiescence::end() noexcept {
   if (the_end) return;
   auto& a = all();
   std::lock_guard lock(a.mutex);
@@ -204,17 +204,17 @@ void Standstill::end() noexcept {
   a.resumed.notify_all();
 }
 
-Standstill::Undisturbed::Undisturbed() noexcept { all().mutex.lock(); }
-Standstill::Undisturbed::~Undisturbed() { all().mutex.unlock(); }
+Quiescence::Undisturbed::Undisturbed() noexcept { all().mutex.lock(); }
+Quiescence::Undisturbed::~Undisturbed() { all().mutex.unlock(); }
 
-void Standstill::before_fork() noexcept { all().mutex.lock(); }
+void Quiescence::before_fork() noexcept { all().mutex.lock(); }
 
-void Standstill::after_fork_in_parent() noexcept {
+void Quiescence::after_fork_in_parent() noexcept {
   all().mutex.unlock();
   end();
 }
 
-void Standstill::after_fork_in_child() noexcept {
+void Quiescence::after_fork_in_child() noexcept {
   auto& a = all();
   new (&a.resumed) std::condition_variable;  // those who waited are not here
   const auto me = std::this_thread::get_id();
@@ -227,7 +227,7 @@ void Standstill::after_fork_in_child() noexcept {
   end();
 }
 
-void Standstill::dismiss_helpers() noexcept {
+void Quiescence::dismiss_helpers() noexcept {
   begin();  // run() may be called meanwhile
   {
     auto& a = all();
@@ -238,22 +238,22 @@ void Standstill::dismiss_helpers() noexcept {
   end();
 }
 
-void Standstill::for_good() noexcept {
+void Quiescence::for_good() noexcept {
   if (the_end) return;
   begin();
   the_end = true;
 }
 
-void Standstill::stop_at_exit() noexcept {
+void Quiescence::stop_at_exit() noexcept {
   std::atexit([] {
     for_good();
     OwnThread::join_ended();
   });
 }
 
-bool Standstill::is_for_good() noexcept { return the_end.load(std::memory_order_relaxed); }
+bool Quiescence::is_for_good() noexcept { return the_end.load(std::memory_order_relaxed); }
 
-bool Standstill::ends_process() noexcept {
+bool Quiescence::ends_process() noexcept {
   if (!is_for_good()) return false;
   auto& a = all();
   std::lock_guard lock(a.mutex);

@@ -109,7 +109,7 @@ void expect_fork_waits_for(const std::string& what, const std::function<void()>&
   during_infer = nullptr;
 }
 
-TEST(Standstills, fork_waits_for_public_functions) {
+TEST(Quiescence, fork_waits_for_public_functions) {
   const auto model = held_model();
   const TemporaryFolder folder;
   const Options options{.cache_dir = folder.file("cache")};
@@ -124,7 +124,7 @@ TEST(Standstills, fork_waits_for_public_functions) {
   cached.create_request();
 }
 
-TEST(Standstills, fork_does_not_wait_for_callbacks_of_a_compilation) {
+TEST(Quiescence, fork_does_not_wait_for_callbacks_of_a_compilation) {
   const CompiledModel other(model_of(sums()));
   std::unique_ptr<Fork> fork;
   Options options;
@@ -195,7 +195,7 @@ TEST_P(PlannedInRun, what_its_callback_throws_ends_the_run) {
   run(compiled, 2);
 }
 
-TEST(Standstills, a_progress_callback_ends_compiling) {
+TEST(Quiescence, a_progress_callback_ends_compiling) {
   const Options options{.progress = [](std::string_view, double) { throw 42; }};  // NOLINT
   EXPECT_THROW(CompiledModel(model_of(products(20, 16)), options), int);
 }
@@ -374,7 +374,7 @@ TEST_P(Loops, do_not_wait_for_themselves) {
   EXPECT_EQ(refused, 8);
 }
 
-TEST(Standstills, progress_comes_in_the_thread_that_compiles) {
+TEST(Quiescence, progress_comes_in_the_thread_that_compiles) {
   std::set<std::thread::id> threads;
   std::map<std::string, double> done;
   Options options{.threads = 4};

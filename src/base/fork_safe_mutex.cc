@@ -1,4 +1,4 @@
-#include "base/turns.h"
+#include "base/fork_safe_mutex.h"
 
 #include <algorithm>
 #include <chrono>
@@ -7,15 +7,15 @@
 
 namespace lamina {
 
-Turns::Mine::Mine(Turns& turns) : turns_(turns) {
-  if (turns_.are_mine())
+ForkSafeMutex::Lock::Lock(ForkSafeMutex& mutex) : mutex_(mutex) {
+  if (mutex_.is_held_here())
     fail(ErrorCode::busy,
          "a log or progress callback asks for a plan or a model that is being made and waits for the "
          "callback");
   enlist();
   try {
-    for (std::thread::id taken; !turns_.taken_.compare_exchange_strong(taken, thread_); taken = {})
-      turns_.await_other(taken);
+    for (std::thread::id taken; !mutex_.taken_.compare_exchange_strong(taken, thread_); taken = {})
+      mutex_.await_other(taken);
   } catch (...) {
     delist();
     throw;
@@ -24,7 +24,7 @@ Turns::Mine::Mine(Turns& turns) : turns_(turns) {
 }
 
 /// Until another thread than `taken` has the turn, or none. Who can be stopped looks for that now and then.
-void Turns::await_other(std::thread::id taken) const {
+void ForkSafeMutex::await_other(std::thread::id taken) const {
   using namespace std::chrono;
   const StandsStill here;
   const auto* const scope = StopScope::here();
@@ -36,15 +36,15 @@ void Turns::await_other(std::thread::id taken) const {
   }
 }
 
-Turns::Mine::~Mine() {
-  turns_.taken_ = std::thread::id();
-  turns_.taken_.notify_all();
+ForkSafeMutex::Lock::~Lock() {
+  mutex_.taken_ = std::thread::id();
+  mutex_.taken_.notify_all();
   delist();
 }
 
-bool Turns::Mine::child_begins(std::thread::id here) noexcept {
+bool ForkSafeMutex::Lock::child_begins(std::thread::id here) noexcept {
   const bool mine = thread_ == here;
-  if (!mine && has_) turns_.taken_ = std::thread::id();
+  if (!mine && has_) mutex_.taken_ = std::thread::id();
   return mine;
 }
 

@@ -36,7 +36,7 @@ inline constexpr double kWorthAThread = 4;
 inline constexpr double kLongestPiece = 5000;
 
 /// A loop over units of work, which parallel_for() runs. Made with a plan, used at each run.
-struct Division {
+struct WorkPartition {
   std::int64_t units = 0;
   std::int64_t grain = 1;  ///< units that one thread takes at a time, at least
   /// Threads that take part, at most: so many pieces run at the same time, each with a slot of scratch memory
@@ -46,10 +46,10 @@ struct Division {
 };
 
 /// Divides units of about so many microseconds each (on one thread) among so many threads.
-Division divide_work(std::int64_t units, double microseconds, std::int64_t threads);
-/// A division in which `worth` units are worth a thread. If that is one, a unit may take any time: threads
+WorkPartition partition_work(std::int64_t units, double microseconds, std::int64_t threads);
+/// A partition in which `worth` units are worth a thread. If that is one, a unit may take any time: threads
 /// take one at a time.
-Division divide_units(std::int64_t units, std::int64_t worth, std::int64_t threads);
+WorkPartition partition_units(std::int64_t units, std::int64_t worth, std::int64_t threads);
 
 /// The number of units for work that can be divided anywhere: several for each thread, since cores differ,
 /// but none too small.

@@ -11,14 +11,14 @@ namespace lamina {
 
 /// An object that is never destroyed, since threads may be using it. Its heap memory is not freed.
 template <class T>
-class Immortal {
+class NoDestructor {
  public:
   template <class... Arguments>
-  explicit Immortal(Arguments&&... arguments) {
+  explicit NoDestructor(Arguments&&... arguments) {
     new (bytes_) T(std::forward<Arguments>(arguments)...);
   }
-  Immortal(const Immortal&) = delete;
-  Immortal& operator=(const Immortal&) = delete;
+  NoDestructor(const NoDestructor&) = delete;
+  NoDestructor& operator=(const NoDestructor&) = delete;
 
   T& operator*() { return *std::launder(reinterpret_cast<T*>(bytes_)); }
   const T& operator*() const { return *std::launder(reinterpret_cast<const T*>(bytes_)); }
@@ -32,16 +32,16 @@ bool library_closes() noexcept;
 
 /// A process-lifetime object: the result of `make`, which is destroyed only when its library is closed.
 template <class T>
-class Lasting {
+class ProcessLifetime {
  public:
   template <class F>
   requires std::is_invocable_r_v<T, F>
-  explicit Lasting(const F& make) { new (bytes_) T(make()); }
-  ~Lasting() {
+  explicit ProcessLifetime(const F& make) { new (bytes_) T(make()); }
+  ~ProcessLifetime() {
     if (library_closes()) (**this).~T();
   }
-  Lasting(const Lasting&) = delete;
-  Lasting& operator=(const Lasting&) = delete;
+  ProcessLifetime(const ProcessLifetime&) = delete;
+  ProcessLifetime& operator=(const ProcessLifetime&) = delete;
 
   T& operator*() { return *std::launder(reinterpret_cast<T*>(bytes_)); }
   const T& operator*() const { return *std::launder(reinterpret_cast<const T*>(bytes_)); }
@@ -50,6 +50,6 @@ class Lasting {
   alignas(T) std::byte bytes_[sizeof(T)];
 };
 template <class F>
-Lasting(F) -> Lasting<std::invoke_result_t<F>>;
+ProcessLifetime(F) -> ProcessLifetime<std::invoke_result_t<F>>;
 
 }  // namespace lamina

@@ -1,4 +1,4 @@
-#include "base/immortal.h"
+#include "base/no_destructor.h"
 
 namespace lamina {
 namespace {

@@ -1,5 +1,5 @@
 #pragma once
-/// A standstill is a quiescent state: all tracked activities pause between two steps. fork() needs it, so
+/// A quiescent state: all tracked activities pause between two steps. fork() needs it, so
 /// that no lock of a library is held, and so does the end of the process, which destroys objects that work
 /// may use.
 #include <atomic>
@@ -20,21 +20,21 @@ class Activity {
   Activity(const Activity&) = delete;
   Activity& operator=(const Activity&) = delete;
 
-  /// The calling thread works from here to leave(); waits while there is a standstill.
+  /// The calling thread works from here to leave(); waits while there is a quiescent state.
   void enter() noexcept {
     worker_.store(std::this_thread::get_id(), std::memory_order_seq_cst);
     if (wanted_.load(std::memory_order_seq_cst)) stop_here();
   }
   void leave() noexcept { worker_.store({}, std::memory_order_release); }
-  /// Between two steps: takes part in a standstill.
+  /// Between two steps: takes part in a quiescent state.
   void checkpoint() noexcept {
     if (wanted_.load(std::memory_order_relaxed)) stop_here();
   }
-  /// +1: goes on though there is a standstill, until -1: what is in the midst of a step waits for it.
+  /// +1: goes on though there is a quiescent state, until -1: what is in the midst of a step waits for it.
   void urge(int by) noexcept;
 
  protected:
-  /// Standstills know it from here on: called when it is complete, and again before it is taken down.
+  /// Quiescence knows it from here on: called when it is complete, and again before it is taken down.
   void enlist() noexcept;
   void delist() noexcept;
   /// Threads that help it now; they come and go.
@@ -46,7 +46,7 @@ class Activity {
   virtual bool child_begins(std::thread::id) noexcept { return true; }
 
  private:
-  friend class Standstill;
+  friend class Quiescence;
   friend struct AllActivities;
   static void stop_here() noexcept;
 
@@ -73,13 +73,13 @@ class Uninterrupted : public Activity {
 };
 
 /// While this object exists, the work of the calling thread counts as paused, also in the middle of a step: a
-/// standstill does not wait for it. Work that begins meanwhile is an activity of its own.
-class StandsStill {
+/// quiescent state does not wait for it. Work that begins meanwhile is an activity of its own.
+class CountsAsPaused {
  public:
-  StandsStill() noexcept;
-  ~StandsStill();
-  StandsStill(const StandsStill&) = delete;
-  StandsStill& operator=(const StandsStill&) = delete;
+  CountsAsPaused() noexcept;
+  ~CountsAsPaused();
+  CountsAsPaused(const CountsAsPaused&) = delete;
+  CountsAsPaused& operator=(const CountsAsPaused&) = delete;
 
  private:
   int depth_;
@@ -100,7 +100,7 @@ class InUsersCallback {
   static bool is_here() noexcept;
 
  private:
-  const StandsStill standing_;
+  const CountsAsPaused standing_;
   const FloatingPoint computes_;  // our code
   const Entries entries_;         // of the public interface, that the call comes from
   const StopScope* scope_;        // what could be stopped there
@@ -110,18 +110,18 @@ class InUsersCallback {
 /// How deep the calling thread is in public functions, the innermost of which are part of the outermost.
 int& depth_of_work() noexcept;
 
-class Standstill {
+class Quiescence {
  public:
-  /// The calling thread is in the midst of work that a standstill waits for.
+  /// The calling thread is in the midst of work that a quiescent state waits for.
   static bool awaits_this_thread() noexcept;
-  /// True if there is a standstill, or a thread waits for one; perhaps the calling thread.
+  /// True if there is a quiescent state, or a thread waits for one; perhaps the calling thread.
   static bool is_wanted() noexcept { return Activity::wanted_.load(std::memory_order_relaxed); }
   /// Another thread wants one, and the calling thread may stand still where it is: not in the midst of a loop
   /// that others help in, nor where a Moving forbids it.
-  static bool may_stand_here() noexcept;
-  /// In the midst of a step: takes part in a standstill that another thread wants, where that may be.
-  static void stand_here() noexcept {
-    if (may_stand_here()) Activity::stop_here();
+  static bool may_pause_here() noexcept;
+  /// In the midst of a step: takes part in a quiescent state that another thread wants, where that may be.
+  static void pause_here() noexcept {
+    if (may_pause_here()) Activity::stop_here();
   }
   /// While it lives, the calling thread does not stand still but between steps (Activity::checkpoint): it is
   /// in a loop that others help in, or in code that may hold locks of its own, such as a library's.
@@ -152,17 +152,17 @@ class Standstill {
     Undisturbed& operator=(const Undisturbed&) = delete;
   };
 
-  /// Around a fork(), inside a standstill: no activity comes or goes.
+  /// Around a fork(), inside a quiescent state: no activity comes or goes.
   static void before_fork() noexcept;
   static void after_fork_in_parent() noexcept;
   /// To be called in a child of fork(), where no other thread exists: the others' activities and the
-  /// standstill are over.
+  /// quiescent state are over.
   static void after_fork_in_child() noexcept;
 
   /// Lets go of the helpers of all activities that rest.
   static void dismiss_helpers() noexcept;
 
-  /// Begins a standstill that does not end: the process ends.
+  /// Begins a quiescent state that does not end: the process ends.
   static void for_good() noexcept;
   /// exit() begins with that, before it destroys what has been made so far, by libraries too.
   static void stop_at_exit() noexcept;

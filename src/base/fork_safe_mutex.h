@@ -4,31 +4,31 @@
 #include <atomic>
 #include <thread>
 
-#include "base/standstill.h"
+#include "base/quiescence.h"
 
 namespace lamina {
 
 /// A mutex: one thread has the turn (holds the lock). Threads that wait for it count as paused
-/// (base/standstill.h), so that no fork waits for them. In a child of fork(), locks held by threads that no
+/// (base/quiescence.h), so that no fork waits for them. In a child of fork(), locks held by threads that no
 /// longer exist are released, and their work must be done again.
-class Turns {
+class ForkSafeMutex {
  public:
   /// The calling thread has the turn while it lives. Throws Error(busy) where it has it already: the user's
   /// code asks for what waits for it; Stopped where it must stop while it waits.
-  class Mine : private Activity {
+  class Lock : private Activity {
    public:
-    explicit Mine(Turns& turns);
-    ~Mine() override;
+    explicit Lock(ForkSafeMutex& mutex);
+    ~Lock() override;
 
    private:
     bool child_begins(std::thread::id here) noexcept override;
 
-    Turns& turns_;
+    ForkSafeMutex& mutex_;
     const std::thread::id thread_ = std::this_thread::get_id();
     bool has_ = false;
   };
 
-  bool are_mine() const { return taken_ == std::this_thread::get_id(); }
+  bool is_held_here() const { return taken_ == std::this_thread::get_id(); }
 
  private:
   void await_other(std::thread::id taken) const;

@@ -1,4 +1,4 @@
-#include "plan/force.h"
+#include "plan/kernel_overrides.h"
 
 #include "base/error.h"
 #include "tests/support/run_graph.h"
@@ -23,7 +23,7 @@ std::vector<std::string> labels(const std::vector<std::string>& force) {
   return {by_name["first"], by_name["b=c"], by_name["third"]};
 }
 
-TEST(Force, kinds_and_layers) {
+TEST(KernelOverrides, kinds_and_layers) {
   const auto free = labels({});
   const auto conv = labels({"conv=native_1x1"});
   EXPECT_TRUE(conv[0].starts_with("native_1x1_") && conv[1].starts_with("native_1x1_")) << conv[0];
@@ -35,17 +35,17 @@ TEST(Force, kinds_and_layers) {
   EXPECT_EQ(one[1], "reference");
 }
 
-TEST(Force, layers_go_before_kinds_and_the_last_counts) {
-  for (const auto& wishes : {std::vector<std::string>{"conv=reference", "first=native_1x1"},
-                             std::vector<std::string>{"first=native_1x1", "conv=reference"}}) {
-    const auto got = labels(wishes);
+TEST(KernelOverrides, layers_go_before_kinds_and_the_last_counts) {
+  for (const auto& overrides : {std::vector<std::string>{"conv=reference", "first=native_1x1"},
+                                std::vector<std::string>{"first=native_1x1", "conv=reference"}}) {
+    const auto got = labels(overrides);
     EXPECT_TRUE(got[0].starts_with("native_1x1")) << got[0];
     EXPECT_EQ(got[1], "reference");
   }
   EXPECT_TRUE(labels({"conv=reference", "conv=native_1x1"})[0].starts_with("native_1x1"));
 }
 
-TEST(Force, what_is_not_offered) {
+TEST(KernelOverrides, what_is_not_offered) {
   EXPECT_EQ(labels({"conv=nonsense"}), labels({}));
   EXPECT_EQ(labels({"conv=native_1"}), labels({}));  // not a whole word of the label
   try {
@@ -59,7 +59,7 @@ TEST(Force, what_is_not_offered) {
 }
 
 /// A layer that is planned together with another may have the kernel when it is alone.
-TEST(Force, layers_of_joined_nodes) {
+TEST(KernelOverrides, layers_of_joined_nodes) {
   const auto g = parse(
       "graph (x: f32[1,16,20,20]) -> (y) {\n sources {\n 0 \"point\" \"Conv\"\n 1 \"window\" \"Conv\"\n }\n "
       "v = const "
@@ -68,10 +68,10 @@ TEST(Force, layers_of_joined_nodes) {
       "[0,1] {\n body graph (r: f32[1,32,20,20]) -> (s) {\n s = Relu(r)\n }\n body graph (x: "
       "f32[1,16,20,20]) -> (t) "
       "{\n w = const f32[32,16,1,1] seed(2)\n t = Convolution(x, w) @\"point\" from [0]\n }\n }\n}\n");
-  const auto labels = [&](const std::string& wish) {
+  const auto labels = [&](const std::string& forced) {
     ModelWeights weights;
     std::vector<std::string> out;
-    const auto plan = make_plan(g, weights, {.force = {wish}});
+    const auto plan = make_plan(g, weights, {.force = {forced}});
     for (const auto& step : plan->steps)
       if (step.kind == PlanStep::Kind::kernel) out.push_back(step.label);
     return out;
@@ -83,15 +83,15 @@ TEST(Force, layers_of_joined_nodes) {
 }
 
 /// Rules make several nodes of a layer: it has the offers of them all.
-TEST(Force, layers_of_several_nodes) {
+TEST(KernelOverrides, layers_of_several_nodes) {
   const auto g = parse(
       "graph (x: f32[2,3,4]) -> (y) {\n sources {\n 0 \"ein\" \"Einsum\"\n }\n w = const f32[4,5] seed(1)\n "
       "o = const i64[3] {1,0,2}\n m = MatMul(x, w) @\"ein\" from [0]\n y = Transpose(m, o) @\"ein\" from "
       "[0]\n}\n");
-  const auto labels = [&](const std::string& wish) {
+  const auto labels = [&](const std::string& forced) {
     ModelWeights weights;
     std::vector<std::string> out;
-    const auto plan = make_plan(g, weights, {.force = {wish}});
+    const auto plan = make_plan(g, weights, {.force = {forced}});
     for (const auto& step : plan->steps) out.push_back(step.label);
     return out;
   };
@@ -109,7 +109,7 @@ TEST(Force, layers_of_several_nodes) {
 }
 
 /// Bits go to kernels that read bits alone: what cannot be had changes nothing else.
-TEST(Force, what_no_reader_takes) {
+TEST(KernelOverrides, what_no_reader_takes) {
   const auto g = parse(
       "graph (x: f32[1,3,5,5]) -> (y) {\n w = const f32[4,3,3,3] seed(1)\n z = const f32[] {0}\n c = "
       "Convolution(x, w) @\"conv\"\n y = Greater(c, z) @\"sign\"\n}\n");
@@ -121,28 +121,28 @@ TEST(Force, what_no_reader_takes) {
   ASSERT_EQ(free.size(), 2u);
   ASSERT_EQ(forced.size(), 2u);
   for (std::size_t i = 0; i < 2; ++i) EXPECT_EQ(forced[i].label, free[i].label);
-  EXPECT_EQ(forced[1].wish, "sign=native_compare_to_bits, in a layout that its neighbours do not take");
+  EXPECT_EQ(forced[1].forced, "sign=native_compare_to_bits, in a layout that its neighbours do not take");
 }
 
-TEST(Force, wishes_are_checked_against_the_model) {
+TEST(KernelOverrides, wishes_are_checked_against_the_model) {
   auto g = network();
-  EXPECT_NO_THROW(check_wishes({"conv=x", "MatMul=x", "Softmax=x"}, g));
-  for (const auto* wish : {"", "=", "conv", "conv=", "=x", "fist=x"})
-    EXPECT_THROW(check_wishes({wish}, g), Error) << wish;
+  EXPECT_NO_THROW(check_overrides({"conv=x", "MatMul=x", "Softmax=x"}, g));
+  for (const auto* forced : {"", "=", "conv", "conv=", "=x", "fist=x"})
+    EXPECT_THROW(check_overrides({forced}, g), Error) << forced;
 }
 
-TEST(Force, values_stay_the_same) {
+TEST(KernelOverrides, values_stay_the_same) {
   const auto g = network();
   const auto in = random_inputs(g, 1);
   const auto wanted = interpret(g, in)[0];
-  for (const auto* wish : {"conv=native_1x1", "conv=reference", "MatMul=reference"}) {
+  for (const auto* forced : {"conv=native_1x1", "conv=reference", "MatMul=reference"}) {
     ProgramOptions options;
-    options.force = {wish};
+    options.force = {forced};
     const auto program = std::make_shared<Program>(g, options, std::make_shared<ModelWeights>());
     Runner runner(program);
     runner.set_input(0, in[0]);
     runner.run();
-    expect_close(runner.output(0), wanted, wish);
+    expect_close(runner.output(0), wanted, forced);
   }
 }
 
