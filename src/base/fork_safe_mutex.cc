@@ -26,7 +26,7 @@ ForkSafeMutex::Lock::Lock(ForkSafeMutex& mutex) : mutex_(mutex) {
 /// Until another thread than `taken` has the turn, or none. Who can be stopped looks for that now and then.
 void ForkSafeMutex::await_other(std::thread::id taken) const {
   using namespace std::chrono;
-  const StandsStill here;
+  const CountsAsPaused here;
   const auto* const scope = StopScope::here();
   if (scope == nullptr) return taken_.wait(taken);
   constexpr auto kShort = microseconds(20), kLong = microseconds(5000);

@@ -114,7 +114,7 @@ IntegerConvolution convolution_of(const Machine& machine, const Geometry& g, con
     copy.line = source.line;
     copy.plane = source.plane;
     copy.image = g.in_points() * (plain ? g.inputs : source.point);
-    copy.partition(machine);
+    copy.plan_partition(machine);
     source = convolutions::source_of(c.read, Rows(in.element, Layout::channels_last, g.inputs));
     c.scratch = static_cast<std::size_t>(copy.bytes());
   }

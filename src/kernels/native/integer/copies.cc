@@ -41,7 +41,7 @@ Cost SourceCopy::cost(const Machine& machine) const {
   return channel == 1 ? move_cost(machine, moved) : cost_of(machine, Family::transpose, 0, 4 * moved);
 }
 
-void SourceCopy::partition(const Machine& machine) {
+void SourceCopy::plan_partition(const Machine& machine) {
   const auto units = flat(*this) ? ceil_div(numbers(), kPiece) : images * out[0] * out[1];
   partition = partitioned_here(units, cost(machine).us());
 }

@@ -66,7 +66,7 @@ IntegerMatrices matrices_of(const Machine& machine, const MatrixShape& s, const 
     copy.point = across ? 1 : s.depth;
     copy.channel = across ? s.rows : 1;
     copy.line = copy.plane = copy.image = s.rows * s.depth;
-    copy.partition(machine);
+    copy.plan_partition(machine);
     m.copy_at = take(copy.bytes());
   }
   auto& p = m.product;

@@ -36,7 +36,7 @@ struct SourceCopy {
   }
   Cost cost(const Machine& machine) const;
   /// Call last.
-  void partition(const Machine& machine);
+  void plan_partition(const Machine& machine);
   void run(const void* source, std::int32_t zero, void* copy) const;
 
  private:

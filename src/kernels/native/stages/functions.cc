@@ -85,7 +85,7 @@ bool find_binaries(const Op& op, Functions& out) {
   return (find_binary<F>(op, out) || ...);
 }
 
-double partition(double a, double b) { return a / b; }
+double divide(double a, double b) { return a / b; }
 double is_nan(double x) { return std::isnan(x) ? 1 : 0; }
 double is_finite(double x) { return std::isfinite(x) ? 1 : 0; }
 double is_infinite(double x) { return std::isinf(x) ? 1 : 0; }
