@@ -16,11 +16,11 @@ struct Shape {
 Product divided(const Shape& s, std::int64_t threads) {
   auto p = plain_product(this_machine(), s.rows, s.depth, s.columns, s.depth,
                          Epilogue({ElementType::f32, Layout::plain, s.columns}));
-  p.divide(threads);
+  p.partition(threads);
   return p;
 }
 
-TEST(Divide, TasksOfProductsCoverStripsAndPanels) {
+TEST(WorkPartition, TasksOfProductsCoverStripsAndPanels) {
   for (const auto& s : {Shape{1, 1, 1}, {1, 4096, 4096}, {7, 64, 1000}, {196, 1024, 256}, {5000, 30, 70}})
     for (std::int64_t threads = 1; threads <= 128; threads = threads * 3 / 2 + 1) {
       const auto p = divided(s, threads);
@@ -35,7 +35,7 @@ TEST(Divide, TasksOfProductsCoverStripsAndPanels) {
     }
 }
 
-TEST(Divide, LargeProductsAreWorkForAsManyThreadsAsThereAre) {
+TEST(WorkPartition, LargeProductsAreWorkForAsManyThreadsAsThereAre) {
   for (const auto& s : {Shape{784, 1024, 512}, {49, 4096, 2048}, {1, 8192, 8192}})
     for (const std::int64_t threads : {2, 8, 16}) {
       const auto p = divided(s, threads);
@@ -44,7 +44,7 @@ TEST(Divide, LargeProductsAreWorkForAsManyThreadsAsThereAre) {
     }
 }
 
-TEST(Divide, SmallProductsStayWithOneThread) {
+TEST(WorkPartition, SmallProductsStayWithOneThread) {
   for (const auto& s : {Shape{1, 1, 1}, {1, 64, 64}, {4, 32, 32}, {0, 5, 5}, {5, 5, 0}}) {
     const auto p = divided(s, 60);
     EXPECT_EQ(p.tasks.slots, 1);
