@@ -25,6 +25,7 @@ namespace hn = hwy::HWY_NAMESPACE;
 /// What arithmetics of integers share.
 struct Integers {
   static constexpr bool kIntegers = true, kProductsApart = false;
+  using Sums = Integers;
   using T = std::int32_t;
   using D = hn::ScalableTag<T>;
   using V = hn::Vec<D>;
@@ -35,6 +36,8 @@ struct Integers {
     std::memcpy(&word, a, sizeof word);
     return hn::Set(D(), word);
   }
+  template <class Each>
+  static HWY_INLINE void finish(const gemm::Tile&, const Each&) {}
 };
 
 /// sum += x * y, pairs of 16 bits. In the register of `sum`, through one that is free at once: compilers

@@ -17,8 +17,8 @@
 //     X broadcast(const std::byte*), Row load(const std::byte*)     a k of a row of A, of a vector of columns
 //     multiply_add(X, Row, V& sum)
 //     kProductsApart               they take a register before they are added
-//     finish(Tile, each)           floats only, what is done in registers with finished sums:
-//                                  each(function of a vector)
+//     Sums                         the same of all arithmetics with such sums: T, D and finish()
+//     finish(Tile, each)           what is done in registers with finished sums: each(function of a vector)
 #if defined(LAMINA_TILES_INL) == defined(HWY_TARGET_TOGGLE)
 #ifdef LAMINA_TILES_INL
 #undef LAMINA_TILES_INL
@@ -101,7 +101,8 @@ HWY_INLINE void store_rows(const Tile& t, typename W::V (&sums)[R][N], typename 
     for (int v = 0; v < N; ++v) hn::StoreU(sums[m][v], d, c + v * kLanes);
 }
 
-/// Stores rows of sums from a buffer of `vectors` per row, touching no other columns.
+/// Stores rows of sums from a buffer of `vectors` per row, touching no other columns. A template, so that the
+/// code of one instruction set is not merged with that of another.
 template <class W>
 HWY_NOINLINE void store_some_rows(const Tile& t, const typename W::T* sums, int rows, int vectors,
                                   typename W::T* c, const typename W::T* add, std::int64_t columns) {
@@ -134,57 +135,19 @@ HWY_INLINE void store(const Tile& t, typename W::V (&sums)[R][N], std::int64_t s
   for (int m = 0; m < R; ++m)
 #pragma GCC unroll 8
     for (int v = 0; v < N; ++v) hn::Store(sums[m][v], typename W::D(), buffer + (m * N + v) * kLanes);
-  store_some_rows<W>(t, buffer, R, N, c, add, left);
+  store_some_rows<typename W::Sums>(t, buffer, R, N, c, add, left);
 }
 
-HWY_INLINE bool stores_sums(const Tile& t) {
-  return !t.last || t.integers.stored == IntegerFinish::Stored::sums;
-}
-
-/// Sums of integers stored as they are: those of earlier k and of the second tensor are added.
-HWY_NOINLINE HWY_MAYBE_UNUSED void add_and_store(const SumRows& rows, bool accumulate) {
-  namespace hn = hwy::HWY_NAMESPACE;
-  const hn::ScalableTag<std::int32_t> d;
-  for (std::int64_t m = 0; m < rows.points; ++m) {
-    const auto* sums = rows.sums + m * rows.sums_step;
-    auto* c = reinterpret_cast<std::int32_t*>(rows.out + m * rows.out_step);
-    const auto* add =
-        rows.added ? reinterpret_cast<const std::int32_t*>(rows.added + m * rows.added_step) : nullptr;
-    std::int64_t j = 0;
-    for (; j + kLanes <= rows.channels; j += kLanes) {
-      auto x = hn::Load(d, sums + j);
-      if (accumulate) x = hn::Add(x, hn::LoadU(d, c + j));
-      if (add) x = hn::Add(x, hn::LoadU(d, add + j));
-      hn::StoreU(x, d, c + j);
-    }
-    if (const auto left = rows.channels - j; left > 0) {
-      auto x = hn::Load(d, sums + j);
-      if (accumulate) x = hn::Add(x, load_some(d, c + j, left));
-      if (add) x = hn::Add(x, load_some(d, add + j, left));
-      store_some(x, d, c + j, left);
-    }
-  }
-}
-
-/// Integers are finished and stored from a buffer: there are many kinds of that, and many kernels, which
-/// would be several times as long. So many points, from those of a set on.
+/// Integers are finished and stored from a buffer: there are many kinds of that, and many kernels. So many
+/// points, from those of a set on.
 HWY_NOINLINE HWY_MAYBE_UNUSED void finish_tiles(const Tile& t, const std::int32_t* sums, std::int64_t points,
                                                 std::int64_t sums_step, std::int64_t set, std::int64_t column,
                                                 std::int64_t columns) {
-  const bool plain = stores_sums(t);
-  const std::int64_t out = plain ? gemm::kWordBytes : t.integers.stored_bytes(),
-                     added = plain ? gemm::kWordBytes : t.integers.added_bytes();
-  const SumRows rows{sums,
-                     sums_step,
-                     t.c + set * t.c_move + column * out,
-                     t.c_step,
-                     t.add && t.last ? t.add + set * t.add_move + column * added : nullptr,
-                     t.add_step,
-                     points,
-                     t.channel + column,
-                     HWY_MIN(columns, t.columns - column)};
-  if (plain) return add_and_store(rows, t.accumulate);
-  HWY_NAMESPACE::finish_rows(t.integers, rows);
+  const auto out = t.integers.stored_bytes(), added = t.integers.added_bytes();
+  HWY_NAMESPACE::finish_rows(t.integers,
+                             {sums, sums_step, t.c + set * t.c_move + column * out, t.c_step,
+                              t.add ? t.add + set * t.add_move + column * added : nullptr, t.add_step, points,
+                              t.channel + column, HWY_MIN(columns, t.columns - column)});
 }
 
 /// That buffer. Tiles beside each other, then those below, are finished together where there is room: what
@@ -292,9 +255,8 @@ void kernel(const Tile& t) {
   from.b1 = t.b_row, from.b3 = 3 * t.b_row;
   const std::int64_t b_bytes = t.b_row, b_bytes4 = kUnroll * b_bytes;
   const auto* ahead = t.ahead;
+  [[maybe_unused]] const bool finished = t.last && t.integers.stored != IntegerFinish::Stored::sums;
   [[maybe_unused]] HeldSums<R, kAll * kLanes> held(t);
-  [[maybe_unused]] const bool direct =
-      stores_sums(t) && !t.accumulate && !t.add && t.columns >= t.steps * kAll * kLanes;
   for (std::int64_t set = 0; set < t.repeat; ++set) {
     for (std::int64_t step = 0; step < t.steps; ++step) {
       typename W::V sums[R][kAll];
@@ -316,12 +278,9 @@ void kernel(const Tile& t) {
           multiply<W, R, N, P, kUnroll>(from, t.b_panel, sums);
           from.template advance<kUnroll>(b_bytes4);
         }
-        if constexpr (kUnroll > 1) {
-#pragma GCC unroll 1
-          for (; k > 0; --k) {
-            multiply<W, R, N, P, 1>(from, t.b_panel, sums);
-            from.template advance<1>(b_bytes);
-          }
+        for (; k > 0; --k) {
+          multiply<W, R, N, P, 1>(from, t.b_panel, sums);
+          from.template advance<1>(b_bytes);
         }
         std::int64_t move = ((s == last ? first : s + 1)->a - s->a) * W::kUnits.element - s->length * kWord;
         if (s == last && step + 1 == t.steps) move += t.a_move;
@@ -330,20 +289,17 @@ void kernel(const Tile& t) {
         if (s == last) break;
       }
       if constexpr (W::kIntegers) {
-        auto* to = held.next();
-        auto to_step = held.row_step() * kWord;
-        if (direct) {
-          to = reinterpret_cast<T*>(t.c + set * t.c_move) + step * kAll * kLanes;
-          to_step = t.c_step;
-        }
+        if (finished) {
+          auto* to = held.next();
 #pragma GCC unroll 16
-        for (int m = 0; m < R; ++m, to = moved(to, to_step))
+          for (int m = 0; m < R; ++m, to += held.row_step())
 #pragma GCC unroll 8
-          for (int v = 0; v < kAll; ++v) hn::StoreU(sums[m][v], d, to + v * kLanes);
-        if (!direct) held.put(t, set, step);
-      } else {
-        store<W, R, kAll>(t, sums, set, step);
+            for (int v = 0; v < kAll; ++v) hn::Store(sums[m][v], d, to + v * kLanes);
+          held.put(t, set, step);
+          continue;
+        }
       }
+      store<W, R, kAll>(t, sums, set, step);
     }
   }
 }

@@ -26,6 +26,7 @@ constexpr D d;
 struct Floats {
   static constexpr gemm::Units kUnits = gemm::units_of(gemm::Arithmetic::floats);
   static constexpr bool kIntegers = false, kProductsApart = false;
+  using Sums = Floats;
   using T = float;
   using D = hn::ScalableTag<float>;
   using V = hn::Vec<D>;
