@@ -58,11 +58,14 @@ void run_block(const Recurrence& c, const RunArgs& args, std::int64_t task) {
   for (std::int64_t r = 0; r < j.key; ++r)
     std::memcpy(j.state + r * j.width + first, before + r * j.width + first,
                 static_cast<std::size_t>(count) * sizeof(float));
-  constexpr std::int64_t kWork = 1 << 20;  // between stop points
-  const auto piece = std::max<std::int64_t>(1, kWork / (j.key * count * (j.heads + 1)));
-  for (std::int64_t t = 0; t < j.tokens; t += piece) {
-    if (t > 0) stop_point();
-    c.table->run(j, first, count, t, std::min(t + piece, j.tokens));
+  constexpr std::int64_t kWork = 1 << 20;  // operations between stop points
+  const auto token = std::max<std::int64_t>(1, j.key * count * (j.heads + 1));
+  StopPoints points(kWork);
+  for (std::int64_t t = 0; t < j.tokens;) {
+    const auto end = std::min(j.tokens, t + std::max<std::int64_t>(1, kWork / token));
+    c.table->run(j, first, count, t, end);
+    points((end - t) * token);
+    t = end;
   }
 }
 
