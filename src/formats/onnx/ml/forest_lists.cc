@@ -1,4 +1,4 @@
-#include "formats/onnx/forest_lists.h"
+#include "formats/onnx/ml/forest_lists.h"
 
 #include <algorithm>
 #include <array>

@@ -4,8 +4,8 @@
 #include <limits>
 
 #include "formats/onnx/build.h"
-#include "formats/onnx/forest_lists.h"
-#include "formats/onnx/ml.h"
+#include "formats/onnx/ml/forest_lists.h"
+#include "formats/onnx/ml/ml.h"
 #include "ops/elementwise.h"
 
 namespace lamina::onnx {

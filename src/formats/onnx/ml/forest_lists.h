@@ -3,7 +3,7 @@
 #include <string>
 #include <string_view>
 
-#include "formats/onnx/forest.h"
+#include "formats/onnx/ml/forest.h"
 
 namespace lamina::onnx {
 
