@@ -16,7 +16,7 @@ NoiseReport report(double snr, double snr_of_rest) {
   NoiseReport out;
   out.has_shares = true;
   out.compared = 1000;
-  out.snr = out.snr_without = snr;
+  out.snr = out.left_out.snr = snr;
   out.snr_of_rest = snr_of_rest;
   return out;
 }
