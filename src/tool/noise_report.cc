@@ -101,7 +101,7 @@ std::vector<std::string> advice(const NoiseReport& r) {
   if (r.left_out.nodes.empty())
     out.push_back(r.snr >= kGood
                       ? "No layer stands out, and little noise reaches the outputs."
-                      : "No few layers cause the noise: leaving out some of them does not help. Try other "
+                      : "The noise is spread over many layers: leaving out a few does not help. Try other "
                         "calibration data or another method, and weights per channel.");
   else
     out.push_back(fmt::format(

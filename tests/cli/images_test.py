@@ -64,6 +64,8 @@ class Images(unittest.TestCase):
         self.assertIn("stretched to 224x224", note)
         (note,) = self.notes(LARGE, "--input", self.ppm, "--fit", "letterbox", "--color", "bgr", "--mean", "104,117,123")
         self.assertIn("resized to 224x134 at 0,45 of 224x224, grey bars around, RGB to BGR, pixel - 104,117,123", note)
+        (note,) = self.notes(DYNAMIC, "--shape", "1,1,15,25", "--input", self.ppm, "--fit", "letterbox")
+        self.assertIn(": resized to 25x15, colour to grey", note)
 
     def test_the_values_are_right(self) -> None:
         x = (self.pixels[..., ::-1].astype(np.float32) - np.float32([10, 20, 30])) / np.float32(2)

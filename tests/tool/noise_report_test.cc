@@ -43,6 +43,12 @@ TEST(NoiseReport, noise_without_a_layer_has_a_figure) {
   EXPECT_FALSE(has_line(report(24, kInfinite), "With everything"));
 }
 
+TEST(NoiseReport, noise_of_many_layers_is_a_sentence) {
+  EXPECT_TRUE(
+      has_line(report(24, 100), "The noise is spread over many layers: leaving out a few does not help."));
+  EXPECT_FALSE(has_line(report(31, 100), "spread over"));
+}
+
 TEST(NoiseReport, the_document_says_sqnr_as_that_of_quantize) {
   const auto j = json_of({}, report(24, 100));
   EXPECT_EQ(j["sqnr_db"], 24);
