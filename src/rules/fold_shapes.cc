@@ -49,8 +49,9 @@ Found<Ints> computed_pattern(const Match& m) {
   const auto open = std::count(out.begin(), out.end(), -1);
   if (open > 1) return std::nullopt;
   if (open == 1 && may_be_empty)
-    return Verdict::no("{} may have no elements, which say nothing about a size that is not known",
-                       m.label(n.inputs[0]));
+    return Verdict::no(
+        "{} may be empty: the number of its elements would not tell the size that is not known",
+        m.label(n.inputs[0]));
   return out;
 }
 

@@ -121,7 +121,7 @@ Verdict alike(const Graph& g, NodeId first_id, NodeId conv_id) {
   for (const std::size_t operand : {0, 1})
     if (has_input(conv, zero_point_input(conv.op, operand))) return Verdict::no("'{}' has zero points", b);
   if (has_input(conv, 3) != has_input(first, 3) || (has_input(conv, 3) && conv.inputs[3] != first.inputs[3]))
-    return Verdict::no("'{}' and '{}' are asked for other sizes", a, b);
+    return Verdict::no("'{}' and '{}' have different inputs for the output's sizes", a, b);
   if (has_input(conv, 2) != has_input(first, 2))
     return Verdict::no("only some of the convolutions have a bias");
   if (!has_input(conv, 2)) return Verdict::yes();

@@ -76,11 +76,12 @@ Verdict one_per_input(const Match& m, const Way& way, const LinearStep& step) {
   if (host.op.as<MatMul>()->transpose_a) return Verdict::no("{} is transposed", label);
   const auto first = first_of_flattened(x, input_channels(g, host));
   if (!first)
-    return Verdict::no("{} joins other axes than {} has channels for", label, m.label(host.outputs[0]));
+    return Verdict::no("{} flattens other axes than the input channels of {}", label,
+                       m.label(host.outputs[0]));
   for (std::size_t i = 0; i < c.rank(); ++i)
     if (i + x.rank() - c.rank() < *first && !c[i].is(1))
-      return Verdict::no("{} of shape {} differs along an axis that {} does not join", step.constant_label(m),
-                         to_string(c), label);
+      return Verdict::no("{} of shape {} varies along an axis that {} does not flatten",
+                         step.constant_label(m), to_string(c), label);
   return Verdict::yes();
 }
 
@@ -116,9 +117,10 @@ Verdict takes_shift(const Match& m, NodeId id) {
   const Node& n = g.node(id);
   const auto label = m.label(n.outputs[0]);
   if (n.op.is<ConvolutionBackpropData>())
-    return Verdict::no("not every output of {} sums up all weights", label);
+    return Verdict::no("an added number would not change all outputs of {} by the same sum of weights",
+                       label);
   if (n.op.is<Convolution>() && !has_no_border(g, n))
-    return Verdict::no("{} has a border of zeros, which has no shift", label);
+    return Verdict::no("{} pads with zeros, to which nothing is added", label);
   const auto& w = g.constant(n.inputs[1])->shape();
   if (n.op.is<MatMul>() && std::any_of(w.begin(), w.end() - 2, [](auto d) { return d != 1; }))
     return Verdict::no("{} has several matrices of weights", label);
@@ -239,10 +241,11 @@ Found<Before> found_before(const Match& m) {
   if (does.rounds())
     return Verdict::no("a number that is added and subtracted again rounds {}", m.label(b.steps.back().x));
   if (auto v = all_take(m, *lowest, !does.factor.all(1)); !v) return v;
-  const auto v = does.cancels()
-                     ? Verdict::no("a number of {:.3g} that is added would take digits of the products",
-                                   does.largest_added())
-                     : takes_shift(m, way.host);
+  const auto v =
+      does.cancels()
+          ? Verdict::no("it adds {:.3g}: sums with numbers that large would lose digits of the products",
+                        does.largest_added())
+          : takes_shift(m, way.host);
   if (!v && !does.shift.all(0)) {
     auto left = left_of_shift(m, b, does, v);
     if (!left) return left.verdict();

@@ -82,7 +82,8 @@ Verdict only_stored(const Match& m) {
   const Graph& g = m.graph();
   const auto made = m.root_node().outputs[0];
   if (m.root_node().op.is<Quantize>() && !steps_to_integers(g, m.root_node()))
-    return Verdict::no("it makes {}, in blocks or not of 8 bits", name_of(g.type(made).element));
+    return Verdict::no("it quantises to {}, wanted 8 bits and no scales by block",
+                       name_of(g.type(made).element));
   if (is_storage_type(g.type(made).element)) return Verdict::no("it packs {}", name_of(g.type(made).element));
   if (m.integers && steps_to_integers(g, m.root_node())) return Verdict::yes();
   for (const auto& use : g.value(made).uses)

@@ -58,7 +58,7 @@ Found<Above> above(const Match& m, const Pattern& transpose) {
   // The node's own Transpose would be hoisted over then, without end.
   for (const auto v : n.inputs)
     if (!(v == m.value(transpose)) && comes_from_convolution(g, v, budget))
-      return Verdict::no("{} is made by a convolution in another order", m.label(v));
+      return Verdict::no("{} comes from a convolution, too, and its axes are in another order", m.label(v));
   auto made = with_transposes(m, m.root(), *order);
   if (!made) return made.verdict();
   return Above{std::move(made).take(), *order};

@@ -60,7 +60,7 @@ Found<std::vector<Levels>> sources(const Match& m) {
   if (out[0].offset != 0 && (has_border(n) || may_fill(g, n)))
     return Verdict::no("it fills with 0, which is no level of {}", m.label(n.inputs[0]));
   if (may_fill(g, n) && out[0].zero_point != 0)
-    return Verdict::no("an index that is none gives 0, the zero point is {}", out[0].zero_point);
+    return Verdict::no("an index out of range gives 0, but the zero point is {}", out[0].zero_point);
   return out;
 }
 

@@ -46,8 +46,10 @@ Verdict scales_fit(const Integers& found) {
   if (int8::numbers_are_finite(x.second) && int8::numbers_are_finite(w.second) && std::isnormal(least) &&
       std::isnormal(most))
     return Verdict::yes();
-  return Verdict::no("its scales from {} and {} on have products that are too small or too large", x.first,
-                     w.first);
+  return Verdict::no(
+      "scales of its input (from {}) times scales of its weights (from {}) are too small or too large for "
+      "f32",
+      x.first, w.first);
 }
 
 /// What is added to all elements of the source adds one number to each output channel.

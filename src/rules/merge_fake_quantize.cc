@@ -90,7 +90,9 @@ Rule fold_scale_before() {
         const double v = uniform_value(m.graph(), m.value(s)).value_or(NAN);
         const double f = m.node(scaled).op.is<Divide>() ? 1 / v : v;
         if (std::isnan(f)) return Verdict::no("{} holds more than one number", m.label(s));
-        if (f < 0) return Verdict::no("a factor of {} turns the levels round, and ties with them", f);
+        if (f < 0)
+          return Verdict::no(
+              "the factor {} is negative: ties between two levels would be rounded the other way", f);
         if (!power_of_two(f))
           return Verdict::no(
               "{} is not a power of two: numbers halfway between two levels would be rounded differently", f);

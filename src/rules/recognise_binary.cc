@@ -87,14 +87,15 @@ Found<Counted> counted(const Match& m, const TwoLevels& words, const Pattern& co
   if (auto v = bias_is_constant(m.graph(), n); !v) return v;
   const auto levels = levels_of(m.tensor(words.output_low), m.tensor(words.output_high));
   if (!levels)
-    return Verdict::no("{} gives something else than a number and its negative or 0",
+    return Verdict::no("the levels of {} are neither a number and its negative, nor a number and 0",
                        m.label(words.quantized));
   if (auto v = ranges_are_finite(m, words); !v) return v;
   const auto& w = m.tensor(weights);
   if (w.size() == 0) return Verdict::no("{} has no weights", m.label(conv));
   const auto terms = w.size() / static_cast<std::size_t>(w.shape()[0]);
   if (terms > kMostTerms)
-    return Verdict::no("{} sums {} terms, exact are at most {}", m.label(conv), terms, kMostTerms);
+    return Verdict::no("{} sums {} terms; sums of more than {} may not be exact", m.label(conv), terms,
+                       kMostTerms);
   const auto sizes = magnitudes(w);
   if (!sizes)
     return Verdict::no("the weights of {} are not one number per output channel and its negative",
@@ -174,12 +175,15 @@ Rule ask_for_signs() {
         const auto channels = questions(
             m, words,
             static_cast<std::size_t>(m.tensor(weights).shape()[1] * m.op<BinaryConvolution>(conv).groups));
-        if (!channels) return Verdict::no("{} is no step from one sign to the other", m.label(quantized));
+        if (!channels)
+          return Verdict::no("{} does not change its sign at one threshold of its input", m.label(quantized));
         const bool first = channels->front().inverted;
         const bool all = std::all_of(channels->begin(), channels->end(),
                                      [&](const Question& q) { return q.inverted == first; });
         if (!all && m.op<BinaryConvolution>(conv).pad_value != 0)
-          return Verdict::no("{} falls in some channels only, and the border is not 0", m.label(quantized));
+          return Verdict::no(
+              "in some channels {} falls as its input grows, in others it rises; then the padding must be 0",
+              m.label(quantized));
         return *channels;
       })
       .make([=](Rewrite& r, const std::vector<Question>& channels) {

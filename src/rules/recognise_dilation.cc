@@ -145,7 +145,9 @@ Found<Blocks> blocks_of(const Match& m, const Pattern& links, const Pattern& spa
     return Verdict::no("{} pads each part by its own size", label);
   if (has_input(g.node(b.convolution), 3)) return Verdict::no("{} has a zero point", label);
   if (b.sum.valid() && !by_channel(g, g.node(b.sum).inputs[1], to->block))
-    return Verdict::no("'{}' does not add the same everywhere", g.label(b.sum));
+    return Verdict::no(
+        "'{}' adds a tensor that is no constant, or one that varies along the batch or an axis in blocks",
+        g.label(b.sum));
   NodeId reader = m.root();
   for (auto id : {b.sum, b.back, b.convolution, b.forth, b.space}) {
     if (!id.valid()) continue;

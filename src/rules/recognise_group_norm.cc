@@ -25,7 +25,7 @@ Verdict over_the_rest(const Match& m, const Pattern& mvn, const Shape& grouped) 
   bool rest = axes->size() == grouped.rank() - 2;
   for (std::size_t i = 0; rest && i < axes->size(); ++i)
     rest = (*axes)[i] == static_cast<std::int64_t>(i + 2);
-  return rest ? Verdict::yes() : Verdict::no("{} is not over all that a group has", m.label(mvn));
+  return rest ? Verdict::yes() : Verdict::no("{} does not normalise over all axes of a group", m.label(mvn));
 }
 
 /// Groups of channels, by the shapes; images must stay apart.

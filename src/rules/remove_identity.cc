@@ -175,7 +175,7 @@ Found<ValueId> same_value(const Match& m) {
     const auto other = n.inputs[1 - *kept];
     if (auto v = does_not_grow(m.label(other), g.type(other).shape, g.type(from).shape); !v) return v;
     if (loses_sign_of_zero(g, n, *kept) && sign_of_zero_matters(g, to))
-      return Verdict::no("it makes 0 of -0, by which something is divided");
+      return Verdict::no("it turns -0 into 0, and a later result depends on the sign of zero");
   }
   if (g.type(from).element != g.type(to).element)
     return Verdict::no("it gives {} of {}", name_of(g.type(to).element), name_of(g.type(from).element));

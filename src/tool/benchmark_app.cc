@@ -8,112 +8,23 @@
 #include <string_view>
 
 #include "base/words.h"
+#include "tool/benchmark_app_options.h"
 #include "tool/common.h"
 
 namespace lamina::tool {
 namespace {
 
-/// What becomes of an option.
-enum class Meaning {
-  renamed,  ///< to `text`, with its value
-  of_cpu,   ///< the same, where values may be said by device: "CPU:4,GPU:2"
-  model,    ///< an option whose value is the model
-  flag,     ///< to `text`, which has no value
-  boolean,  ///< to `text`, with true or false
-  files,    ///< "name:file,file" to one --input per file
-  device,   ///< a name of the CPU; it goes
-  pin,      ///< to --set, and the following ones
-  precision,
-  bf16,
-  cache,
-  types,      ///< to `text`, with the option's own name in front
-  idle,       ///< has a value and no effect; `text` says why
-  idle_flag,  ///< the same without a value
-};
-
-struct Row {
-  std::vector<std::string_view> names;  ///< without dashes: short first, as in the help of benchmark_app
-  Meaning meaning;
-  std::string_view text;
-  std::string_view help;
-};
-
-const std::vector<Row>& rows() {
-  using M = Meaning;
-  static const std::vector<Row> table{
-      {{"h", "help"}, M::flag, "--help", ""},
-      {{"m", "path_to_model"}, M::model, "", "The model; benchmark_app's defaults and output"},
-      {{"i", "paths_to_input"},
-       M::files,
-       "--input",
-       "Files, folders, NAME:FILE,FILE,NAME2:..., random, image_info"},
-      {{"d", "target_device"}, M::device, "", "CPU (AUTO, MULTI:CPU and HETERO:CPU mean it)"},
-      {{"hint", "perf_hint"}, M::renamed, "--hint", ""},
-      {{"api", "api_type"}, M::renamed, "--api", ""},
-      {{"nireq", "number_infer_requests"}, M::renamed, "--requests", ""},
-      {{"nstreams", "number_streams"}, M::of_cpu, "--streams", ""},
-      {{"nthreads", "number_threads"}, M::of_cpu, "--threads", ""},
-      {{"pin", "infer_threads_pinning"}, M::pin, "", "YES, NO, NUMA or HYBRID_AWARE: sets CPU_BIND_THREAD"},
-      {{"infer_precision"}, M::precision, "", "f32, bf16 or f16: sets INFERENCE_PRECISION_HINT"},
-      {{"enforcebf16", "enforce_bfloat16"}, M::bf16, "", "Sets ENFORCE_BF16"},
-      {{"niter", "number_iterations"}, M::renamed, "--iterations", ""},
-      {{"t", "time"}, M::renamed, "--seconds", ""},
-      {{"max_irate", "maximum_inference_rate"}, M::renamed, "--max-rate", ""},
-      {{"b", "batch_size"}, M::renamed, "--batch", ""},
-      {{"shape"}, M::renamed, "--shape", ""},
-      {{"data_shape"}, M::renamed, "--data-shape", ""},
-      {{"layout"}, M::renamed, "--layout", ""},
-      {{"ip", "input_precision"}, M::types, "--types", "Element type of inputs, if not the model's"},
-      {{"op", "output_precision"}, M::types, "--types", "Element type of outputs, likewise"},
-      {{"iop", "input_output_precision"}, M::types, "--types", "Both by name: \"x:f16, y:f32\""},
-      {{"mean_values", "imean"}, M::renamed, "--mean-values", ""},
-      {{"scale_values", "iscale"}, M::renamed, "--scale-values", ""},
-      {{"inference_only"}, M::boolean, "--inference-only", ""},
-      {{"no_warmup"}, M::flag, "--no-warmup", ""},
-      {{"latency_percentile"}, M::renamed, "--percentile", ""},
-      {{"cdir", "cache_dir"}, M::cache, "", "Sets CACHE_DIR"},
-      {{"lfile", "load_from_file"}, M::flag, "--from-file", ""},
-      {{"extensions", "l"}, M::renamed, "--extensions", ""},
-      {{"report_type"}, M::renamed, "--report-type", ""},
-      {{"report_folder"}, M::renamed, "--report-folder", ""},
-      {{"json_stats"}, M::flag, "--json-stats", ""},
-      {{"pc", "perf_counts", "report_performance_counters"}, M::flag, "--pc", ""},
-      {{"pcsort", "perf_counts_sort"}, M::renamed, "--pcsort", ""},
-      {{"pcseq", "perf_counts_sequence"}, M::flag, "--pcseq", ""},
-      {{"exec_graph_path"}, M::renamed, "--runtime-graph", ""},
-      {{"dump_config"}, M::renamed, "--dump-config", ""},
-      {{"load_config"}, M::renamed, "--load-config", ""},
-      {{"c", "path_to_cldnn_config"}, M::idle, "it is for GPUs", ""},
-      {{"use_device_mem"}, M::idle_flag, "it is for GPUs", ""},
-      {{"stream_output"}, M::idle_flag, "the output is written line by line", ""},
-      {{"progress"}, M::idle_flag, "progress is always shown on terminals", ""},
-      {{"qb", "quantization_bits"}, M::idle, "it is for GNA devices", ""},
-  };
-  return table;
-}
-
-/// A word such as "-niter", "-niter=10" or "--number_iterations".
-const Row* find(std::string_view word) {
-  if (!word.starts_with("-")) return nullptr;
-  word.remove_prefix(1);
-  if (word.starts_with("-")) word.remove_prefix(1);
-  const auto name = word.substr(0, word.find('='));
-  for (const auto& row : rows())
-    if (std::find(row.names.begin(), row.names.end(), name) != row.names.end()) return &row;
-  return nullptr;
-}
-
 class Translation {
  public:
   explicit Translation(const std::vector<std::string>& in)
       : in_(in), has_model_(std::any_of(in.begin(), in.end(), [](const std::string& word) {
-          const auto* row = find(word);
-          return row && row->meaning == Meaning::model;
+          const auto* row = find_app_option(word);
+          return row && row->meaning == AppMeaning::model;
         })) {}
 
   BenchmarkAppWords made() {
     for (at_ = 0; at_ < in_.size(); ++at_) {
-      const auto* row = find(in_[at_]);
+      const auto* row = find_app_option(in_[at_]);
       const auto* single = row ? row : find_by_own_name(in_[at_]);
       pieces_.push_back({adds_up(single) ? nullptr : single, {}});
       if (row)
@@ -134,23 +45,23 @@ class Translation {
   /// The words that one option of the command line becomes. `row`: null if several of the option are all
   /// used.
   struct Piece {
-    const Row* row;
+    const AppOption* row;
     std::vector<std::string> words;
   };
   std::vector<std::string>& words() { return pieces_.back().words; }
 
   /// lamina's own name of an option that has one value: "--threads", "--threads=2".
-  static const Row* find_by_own_name(const std::string& word) {
+  static const AppOption* find_by_own_name(const std::string& word) {
     const auto name = word.substr(0, word.find('='));
-    for (const auto& row : rows())
-      if ((row.meaning == Meaning::renamed || row.meaning == Meaning::of_cpu) && row.text == name &&
+    for (const auto& row : app_options())
+      if ((row.meaning == AppMeaning::renamed || row.meaning == AppMeaning::of_cpu) && row.text == name &&
           !is_list(row))
         return &row;
     return nullptr;
   }
 
   /// lamina's own option takes a value for each input.
-  static bool is_list(const Row& row) {
+  static bool is_list(const AppOption& row) {
     for (const auto* list : {"--shape", "--data-shape", "--layout", "--types", "--extensions",
                              "--mean-values", "--scale-values", "--input"})
       if (row.text == list) return true;
@@ -158,66 +69,66 @@ class Translation {
   }
 
   /// Files do everywhere, and lists in lamina's own form and spelling: "--shape a=1 --shape b=2".
-  bool adds_up(const Row* row) const {
-    if (!row || row->meaning == Meaning::files) return true;
+  bool adds_up(const AppOption* row) const {
+    if (!row || row->meaning == AppMeaning::files) return true;
     return is_list(*row) && !has_model_ && in_[at_].starts_with(std::string(row->text));
   }
 
   /// A word that is not benchmark_app's; with the value behind it where it is lamina's name of such an
   /// option.
-  void take_own(const Row* row) {
+  void take_own(const AppOption* row) {
     words().push_back(in_[at_]);
     if (row && in_[at_].find('=') == std::string::npos && at_ + 1 < in_.size()) words().push_back(in_[++at_]);
   }
 
-  void take(const Row& row) {
+  void take(const AppOption& row) {
     typed_ = in_[at_].substr(0, in_[at_].find('='));
     taken_.reset();
     key_.clear();
     translate(row);
     // "--iterations -niter=10": for what reports say of the command line.
-    const auto ours = row.meaning == Meaning::model ? std::string_view("model")
-                      : row.text.starts_with("--")  ? row.text
-                      : !key_.empty()               ? std::string_view(key_)
-                                                    : std::string_view("-");
+    const auto ours = row.meaning == AppMeaning::model ? std::string_view("model")
+                      : row.text.starts_with("--")     ? row.text
+                      : !key_.empty()                  ? std::string_view(key_)
+                                                       : std::string_view("-");
     words().push_back(
         fmt::format("--written={} {}{}{}", ours, typed_, taken_ ? "=" : "", taken_.value_or("")));
   }
 
-  void translate(const Row& row) {
+  void translate(const AppOption& row) {
     const std::string ours(row.text);
     switch (row.meaning) {
-      case Meaning::flag:
+      case AppMeaning::flag:
         if (flag()) words().push_back(ours);
         return;
-      case Meaning::boolean:
+      case AppMeaning::boolean:
         return add(ours, flag() ? "true" : "false");
-      case Meaning::device:
+      case AppMeaning::device:
         return device(value());
-      case Meaning::model:
+      case AppMeaning::model:
         words().push_back(value());
         words().push_back("--as-benchmark-app");
         return;
-      case Meaning::files:
+      case AppMeaning::files:
         return all_files();
-      case Meaning::renamed:
+      case AppMeaning::renamed:
         return add(ours, value());
-      case Meaning::of_cpu:
+      case AppMeaning::of_cpu:
         return add(ours, of_cpu(value()));
-      case Meaning::pin:
+      case AppMeaning::pin:
         return pin();
-      case Meaning::precision:
+      case AppMeaning::precision:
         return precision(of_cpu(value()));
-      case Meaning::bf16:
+      case AppMeaning::bf16:
         return set("ENFORCE_BF16", flag() ? "YES" : "NO");
-      case Meaning::cache:
+      case AppMeaning::cache:
         return set("CACHE_DIR", value());
-      case Meaning::types:
+      case AppMeaning::types:
         return add(ours, fmt::format("{}={}", row.names[0], value()));
-      case Meaning::idle:
+      case AppMeaning::idle:
         value();
         return idle(row.text);
-      case Meaning::idle_flag:
+      case AppMeaning::idle_flag:
         if (flag()) idle(row.text);
         return;
     }
@@ -375,27 +286,6 @@ class Translation {
 
 BenchmarkAppWords translate_benchmark_app(const std::vector<std::string>& words) {
   return Translation(words).made();
-}
-
-std::vector<std::string> benchmark_app_names() {
-  std::vector<std::string> out;
-  for (const auto& row : rows())
-    for (const auto name : row.names) out.push_back(fmt::format("-{}", name));
-  return out;
-}
-
-std::string benchmark_app_help() {
-  std::string out = "Options of benchmark_app, with one dash or two, values after a space or '=':\n";
-  for (const auto& row : rows()) {
-    std::string names;
-    for (const auto name : row.names) names += fmt::format("{}-{}", names.empty() ? "" : ", ", name);
-    const auto idle = row.meaning == Meaning::idle || row.meaning == Meaning::idle_flag;
-    out += fmt::format("  {:<38} {}\n", names,
-                       idle               ? fmt::format("No effect: {}", row.text)
-                       : row.help.empty() ? fmt::format("As {}", row.text)
-                                          : std::string(row.help));
-  }
-  return out;
 }
 
 }  // namespace lamina::tool

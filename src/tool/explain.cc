@@ -19,6 +19,7 @@
 #include "tool/text.h"
 #include "tool/verb_list.h"
 #include "tool/verdict.h"
+#include "tool/verdict_words.h"
 #include "tool/why.h"
 
 namespace lamina::tool {
@@ -65,15 +66,37 @@ void print_row(const Common& c, const Findings& all, const LayerOutcome& f) {
         steps > 1 ? fmt::format(", {} steps", steps) : "");
 }
 
+/// "5 run", "1 runs", "3 constants", "2 not taken": so many layers have this outcome.
+std::string counted(LayerOutcome::Kind kind, std::size_t n) {
+  using Kind = LayerOutcome::Kind;
+  switch (kind) {
+    case Kind::runs:
+      return fmt::format("{} {}", n, n == 1 ? "runs" : "run");
+    case Kind::body:
+      return fmt::format("{} in bodies", n);
+    case Kind::untaken:
+      return fmt::format("{} not taken", n);
+    case Kind::waiting:
+      return fmt::format("{} not planned", n);
+    case Kind::variable:
+    case Kind::constant:
+      return count_of(n, std::string(name_of(kind)));
+    case Kind::fused:
+    case Kind::free:
+    case Kind::removed:
+      break;
+  }
+  return fmt::format("{} {}", n, name_of(kind));
+}
+
 /// Where the layers went and how the time divides: rows of layers, other steps, and the rest make up the
 /// whole.
 void print_totals(const Common& c, const Findings& all) {
   std::map<LayerOutcome::Kind, std::size_t> count;
   for (const auto& f : all.outcomes) ++count[f.kind];
   std::string text;
-  for (const auto& [kind, n] : count)
-    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", n, name_of(kind));
-  c.say("{} layers: {}", all.outcomes.size(), text);
+  for (const auto& [kind, n] : count) text += (text.empty() ? "" : ", ") + counted(kind, n);
+  c.say("{}: {}", count_of(all.outcomes.size(), "layer"), text);
   double kernels = 0, moves = 0;
   std::size_t steps = 0, moving = 0;
   for (const auto& plan : all.plans)

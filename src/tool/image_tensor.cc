@@ -120,7 +120,7 @@ ImageSize size_of(const std::string& layout, const Dims& dims, const Port& port,
   return s;
 }
 
-/// In its proportions, in the middle of grey bars.
+/// In its proportions, in the middle of grey bars, if any are left.
 Image letterboxed(const Image& image, int width, int height, std::string& note) {
   const double factor =
       std::min(static_cast<double>(width) / image.width, static_cast<double>(height) / image.height);
@@ -133,7 +133,9 @@ Image letterboxed(const Image& image, int width, int height, std::string& note) 
   for (int y = 0; y < h; ++y)
     std::copy_n(inner.rgb.begin() + std::ptrdiff_t{3} * y * w, std::ptrdiff_t{3} * w,
                 out.rgb.begin() + std::ptrdiff_t{3} * (std::ptrdiff_t{y + top} * width + left));
-  note = fmt::format("resized to {}x{} at {},{} of {}x{}, grey bars around", w, h, left, top, width, height);
+  note = fmt::format("resized to {}x{}", w, h);
+  if (w < width || h < height)
+    note += fmt::format(" at {},{} of {}x{}, grey bars around", left, top, width, height);
   return out;
 }
 

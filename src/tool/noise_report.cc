@@ -98,24 +98,24 @@ std::vector<std::string> advice(const NoiseReport& r) {
                  : "The outputs are no floats of the same shapes in both models: no layer can be proposed."};
   }
   std::vector<std::string> out;
-  if (r.leave_out.empty())
+  if (r.left_out.nodes.empty())
     out.push_back(r.snr >= kGood
                       ? "No layer stands out, and little noise reaches the outputs."
-                      : "No few layers cause the noise: leaving out some of them does not help. Try other "
+                      : "The noise is spread over many layers: leaving out a few does not help. Try other "
                         "calibration data or another method, and weights per channel.");
   else
-    out.push_back(
-        fmt::format("{} now. With {} in f32 {} (estimated: a quantiser finds other ranges then).",
-                    noise_sentence("The worst output", r.snr),
-                    r.leave_out.size() == 1 ? "this node" : fmt::format("these {} nodes", r.leave_out.size()),
-                    noise_sentence("it", r.snr_without)));
+    out.push_back(fmt::format(
+        "{} now. With {} in f32 {} (estimated: a quantiser finds other ranges then).",
+        noise_sentence("The worst output", r.snr),
+        r.left_out.nodes.size() == 1 ? "this node" : fmt::format("these {} nodes", r.left_out.nodes.size()),
+        noise_sentence("it", r.left_out.snr)));
   constexpr std::size_t kFew = 32;
   if (r.compared < kFew)
     out.push_back(
         fmt::format("The outputs of all samples have {} number{} together, so much of this is chance: give "
                     "more samples by --data.",
                     r.compared, r.compared == 1 ? "" : "s"));
-  if (r.leave_out_unnamed)
+  if (r.left_out.has_unnamed)
     out.push_back(
         "A node without a name in the file is called after its first output. onnxruntime excludes by names "
         "only: set node.name = node.name or node.output[0] for all nodes before it quantises.");
@@ -208,9 +208,9 @@ std::vector<std::string> lines_of(const NoiseReport& r) {
                               not_finite_text(drift)));
   out.push_back("layers      " + matched_text(r));
   for (const auto& sentence : advice(r)) out.push_back("leave out   " + sentence);
-  if (r.leave_out.empty()) return out;
-  out.push_back("lamina      quantize " + exclude_options(r.leave_out));
-  out.push_back("onnxruntime nodes_to_exclude=" + python_list(r.leave_out));
+  if (r.left_out.nodes.empty()) return out;
+  out.push_back("lamina      quantize " + exclude_options(r.left_out.nodes));
+  out.push_back("onnxruntime nodes_to_exclude=" + python_list(r.left_out.nodes));
   return out;
 }
 
@@ -247,11 +247,11 @@ nlohmann::json json_of(const NoiseSubject& subject, const NoiseReport& r) {
           {"layers_with_weights", r.weighted},
           {"layers_matched", r.matched},
           {"layers_in_f32", r.exact},
-          {"leave_out", r.leave_out},
-          {"leave_out_layers", r.leave_out_layers},
-          {"leave_out_unnamed", r.leave_out_unnamed},
+          {"leave_out", r.left_out.nodes},
+          {"leave_out_layers", r.left_out.layers},
+          {"leave_out_unnamed", r.left_out.has_unnamed},
           {"sqnr_db", finite_number(r.snr)},
-          {"sqnr_without_db", finite_number(r.snr_without)},
+          {"sqnr_without_db", finite_number(r.left_out.snr)},
           {"sqnr_of_rest_db", finite_number(r.snr_of_rest)}};
 }
 
@@ -262,10 +262,10 @@ std::string html_of(const NoiseSubject& subject, const NoiseReport& r) {
   const auto title = fmt::format("{}: noise against {}", file(subject.quantised), file(subject.f32));
   std::string body = "<h1>" + escape_xml(title) + "</h1>\n<p class=\"sub\">" + matched_text(r) + "</p>\n";
   for (const auto& sentence : advice(r)) body += "<p class=\"lead\">" + escape_xml(sentence) + "</p>\n";
-  if (!r.leave_out.empty())
-    body += "<figure><figcaption>lamina quantize " + escape_xml(exclude_options(r.leave_out)) +
+  if (!r.left_out.nodes.empty())
+    body += "<figure><figcaption>lamina quantize " + escape_xml(exclude_options(r.left_out.nodes)) +
             "</figcaption></figure>\n<figure><figcaption>nodes_to_exclude=" +
-            escape_xml(python_list(r.leave_out)) + "</figcaption></figure>\n";
+            escape_xml(python_list(r.left_out.nodes)) + "</figcaption></figure>\n";
   if (subject.random_inputs)
     body += "<p class=\"lead\">Measured with random inputs. Real ones give other figures.</p>\n";
   for (const auto& sentence : inputs_not_finite(r))

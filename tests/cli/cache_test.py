@@ -15,7 +15,7 @@ import unittest
 import numpy as np
 import onnx
 import sample_models
-from cli_test import MODEL, SHAPE, TOOL, Base, lamina
+from command_case import MODEL, SHAPE, TOOL, Base, lamina
 from onnx import TensorProto, helper
 
 # LAMINA_MUTATIONS=N tries more of them (make soak).

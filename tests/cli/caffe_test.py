@@ -6,7 +6,7 @@ import sys
 import unittest
 
 import numpy as np
-from cli_test import Base, lamina
+from command_case import Base, lamina
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "models"))
 

@@ -9,7 +9,7 @@ import zipfile
 
 import numpy as np
 import onnx
-from cli_test import TOOL, Base, lamina
+from command_case import TOOL, Base, lamina
 from onnx import TensorProto, helper
 
 HOSTILE = pathlib.Path(__file__).resolve().parents[3] / "shared/cases/hostile"

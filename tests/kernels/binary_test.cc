@@ -10,37 +10,21 @@
 namespace lamina::testing {
 namespace {
 
-struct Case {
-  std::int64_t images, channels, outputs, groups, height, width, kernel_h, kernel_w, stride_h, stride_w,
-      dilation;
-  std::int64_t top, left, bottom, right;
+struct Case : PictureConvolution {
   int pad_value;
-  std::string epilogue;
+  std::string epilogue;  ///< of a, with a second tensor z; "{o}": the outputs
   std::string input = "f32";
 };
 
-std::int64_t height_of(const Case& c) {
-  return window_count(c.height, c.kernel_h, c.stride_h, c.dilation, c.top + c.bottom);
-}
-std::int64_t width_of(const Case& c) {
-  return window_count(c.width, c.kernel_w, c.stride_w, c.dilation, c.left + c.right);
-}
-
 std::string text_of(const Case& c) {
-  const bool second = c.epilogue.find('z') != std::string::npos;
-  const auto y = fmt::format("f32[{},{},{},{}]", c.images, c.outputs, height_of(c), width_of(c));
-  std::string body;
-  if (!c.epilogue.empty())
-    body = fmt::format(" {{\n body graph (a: {0}{1}) -> (r) {{\n {2}\n }}\n }}", y, second ? ", z: " + y : "",
-                       fmt::format(fmt::runtime(c.epilogue), fmt::arg("o", c.outputs)));
-  return fmt::format(
-      "graph (x: {}[{},{},{},{}]{}) -> (y) {{\n w = const u1[{},{},{},{}] seed(1)\n y = "
-      "BinaryConvolution(x, "
-      "w{}) strides=[{},{}] dilations=[{},{}] pads_begin=[{},{}] pads_end=[{},{}] pad_value={} "
-      "groups={}{}\n}}\n",
-      c.input, c.images, c.channels, c.height, c.width, second ? ", q: " + y : "", c.outputs,
-      c.channels / c.groups, c.kernel_h, c.kernel_w, second ? ", q" : "", c.stride_h, c.stride_w, c.dilation,
-      c.dilation, c.top, c.left, c.bottom, c.right, c.pad_value, c.groups, body);
+  ConvolutionWords words;
+  words.op = "BinaryConvolution";
+  words.element = c.input;
+  words.constants = " w = const u1" + c.weight_dims() + " seed(1)\n";
+  words.operands = ", w";
+  words.attributes = fmt::format(" pad_value={}", c.pad_value);
+  words.epilogue = fmt::format(fmt::runtime(c.epilogue), fmt::arg("o", c.outputs));
+  return text_of(c, words);
 }
 
 Case random_case(SplitMix& random) {
@@ -94,7 +78,7 @@ Case random_case(SplitMix& random) {
     c.kernel_w = random.below(5) == 0 ? pick(random, {1, 2, 3, 4}) : c.kernel_h;
     c.stride_h = pick(random, {1, 1, 2, 3});
     c.stride_w = random.below(5) == 0 ? pick(random, {1, 2, 3}) : c.stride_h;
-    c.dilation = pick(random, {1, 1, 1, 2, 3});
+    c.dilation_h = c.dilation_w = pick(random, {1, 1, 1, 2, 3});
     const auto pad = [&](std::int64_t k) {
       return static_cast<std::int64_t>(random.below(2) == 0 ? k / 2 : random.below(4));
     };
@@ -105,7 +89,7 @@ Case random_case(SplitMix& random) {
     c.pad_value = static_cast<int>(random.below(3)) - 1;
     c.epilogue = pick(random, epilogues);
     if (random.below(4) == 0) c.input = "boolean";
-    if (height_of(c) >= 1 && width_of(c) >= 1) return c;
+    if (c.out_height() >= 1 && c.out_width() >= 1) return c;
   }
 }
 
@@ -121,14 +105,18 @@ TEST(Binary, random_windows) {
 
 TEST(Binary, large_enough_for_threads) {
   for (const auto& c :
-       {Case{1, 100, 130, 1, 40, 40, 3, 3, 1, 1, 1, 1, 1, 1, 1, 0, "r = Relu(a)"},
-        Case{1, 512, 512, 1, 7, 7, 3, 3, 1, 1, 1, 1, 1, 1, 1, 1, ""},
-        Case{2, 200, 200, 200, 57, 57, 3, 3, 1, 1, 1, 1, 1, 1, 1, 0, "r = Sigmoid(a)"},
-        Case{1, 256, 96, 1, 30, 30, 1, 1, 1, 1, 1, 0, 0, 0, 0, 0, "t = Add(a, z)\n r = Relu(t)"},
-        Case{2, 300, 300, 1, 20, 20, 3, 3, 1, 1, 1, 1, 1, 1, 1, 0,
-             "m = const f32[{o},1,1] seed(3)\n r = Greater(a, m)", "boolean"},
-        Case{1, 300, 300, 300, 40, 40, 5, 5, 1, 1, 1, 2, 2, 2, 2, 1,
-             "m = const f32[{o},1,1] seed(3)\n r = Greater(a, m)", "boolean"}}) {
+       {Case{{1, 100, 130, 1, 40, 40, 3, 3, 1, 1, 1, 1, 1, 1, 1, 1}, 0, "r = Relu(a)"},
+        Case{{1, 512, 512, 1, 7, 7, 3, 3, 1, 1, 1, 1, 1, 1, 1, 1}, 1, ""},
+        Case{{2, 200, 200, 200, 57, 57, 3, 3, 1, 1, 1, 1, 1, 1, 1, 1}, 0, "r = Sigmoid(a)"},
+        Case{{1, 256, 96, 1, 30, 30, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0}, 0, "t = Add(a, z)\n r = Relu(t)"},
+        Case{{2, 300, 300, 1, 20, 20, 3, 3, 1, 1, 1, 1, 1, 1, 1, 1},
+             0,
+             "m = const f32[{o},1,1] seed(3)\n r = Greater(a, m)",
+             "boolean"},
+        Case{{1, 300, 300, 300, 40, 40, 5, 5, 1, 1, 1, 1, 2, 2, 2, 2},
+             1,
+             "m = const f32[{o},1,1] seed(3)\n r = Greater(a, m)",
+             "boolean"}}) {
     SCOPED_TRACE(text_of(c));
     check_all_offers(parse(text_of(c)), 3);
   }
@@ -140,12 +128,19 @@ TEST(Binary, signs_of_1_to_130_channels) {
   for (std::int64_t channels = 1; channels <= 130; ++channels) {
     const int pad_value = static_cast<int>(channels % 3) - 1;
     const auto outputs = 131 - channels, stride = 1 + channels % 2, image = 1 + channels % 4 / 3;
-    for (const auto& c : {Case{image, channels, outputs, 1, 5, 4, 3, 2, stride, 1, 1, 1, 1, 0, 1, pad_value,
-                               signs, "boolean"},
-                          Case{image, channels, outputs, 1, 4, 5, 1, 1, stride, stride, 1, 0, 0, 0, 0,
-                               pad_value, signs, "boolean"},
-                          Case{image, channels, channels, channels, 5, 7, 3, 3, stride, stride, 1, 1, 1, 1, 1,
-                               pad_value, signs, "boolean"}}) {
+    for (const auto& c :
+         {Case{{image, channels, outputs, 1, 5, 4, 3, 2, stride, 1, 1, 1, 1, 1, 0, 1},
+               pad_value,
+               signs,
+               "boolean"},
+          Case{{image, channels, outputs, 1, 4, 5, 1, 1, stride, stride, 1, 1, 0, 0, 0, 0},
+               pad_value,
+               signs,
+               "boolean"},
+          Case{{image, channels, channels, channels, 5, 7, 3, 3, stride, stride, 1, 1, 1, 1, 1, 1},
+               pad_value,
+               signs,
+               "boolean"}}) {
       SCOPED_TRACE(text_of(c));
       check_all_offers(parse(text_of(c)), static_cast<std::uint64_t>(channels));
       if (HasFatalFailure()) return;
@@ -157,21 +152,7 @@ TEST(Binary, signs_of_1_to_130_channels) {
 TEST(Binary, levels_of_1_to_130_channels) {
   for (std::int64_t outputs = 1; outputs <= 130; ++outputs) {
     const Case c{
-        1,
-        131 - outputs,
-        outputs,
-        1,
-        5,
-        4,
-        3,
-        2,
-        1,
-        1,
-        1,
-        1,
-        1,
-        0,
-        1,
+        {1, 131 - outputs, outputs, 1, 5, 4, 3, 2, 1, 1, 1, 1, 1, 1, 0, 1},
         0,
         "m = const f32[{o},1,1] seed(3)\n n = const f32[{o},1,1] seed(4)\n k = const f32[] {{1}}\n q = "
         "const u8[] {{9}}\n t = Multiply(a, m)\n u = Add(t, n)\n r = Quantize(u, k, q)",
@@ -187,21 +168,7 @@ TEST(Binary, signs_of_groups) {
   for (const std::int64_t channels : {1, 4, 8, 12, 16, 24, 32, 40, 64, 96})
     for (const std::int64_t outputs : {1, 5, 8, 16, 24, 40, 64, 72})
       for (const std::int64_t groups : {2, 3, 5}) {
-        const Case c{1,
-                     channels * groups,
-                     outputs * groups,
-                     groups,
-                     5,
-                     6,
-                     3,
-                     3,
-                     1,
-                     2,
-                     1,
-                     0,
-                     1,
-                     1,
-                     0,
+        const Case c{{1, channels * groups, outputs * groups, groups, 5, 6, 3, 3, 1, 2, 1, 1, 0, 1, 1, 0},
                      static_cast<int>(++seed % 3) - 1,
                      "m = const f32[{o},1,1] seed(3)\n r = Greater(a, m)",
                      "boolean"};
@@ -257,10 +224,9 @@ TEST(Binary, depthwise_channels_and_taps) {
   for (const std::int64_t channels : {2, 4, 8, 9, 24, 32, 63, 64, 128, 130, 192, 256, 257, 300, 512, 700})
     for (const std::int64_t kernel : {3, 5, 2, 7, 11, 15})
       for (const std::int64_t stride : {1, 2}) {
-        const Case c{1,          channels,   channels,   channels,
-                     9,          11,         kernel,     kernel,
-                     stride,     stride,     1,          kernel / 2,
-                     kernel / 2, kernel / 2, kernel - 1, static_cast<int>(++seed % 3) - 1,
+        const Case c{{1, channels, channels, channels, 9, 11, kernel, kernel, stride, stride, 1, 1,
+                      kernel / 2, kernel / 2, kernel / 2, kernel - 1},
+                     static_cast<int>(++seed % 3) - 1,
                      ""};
         SCOPED_TRACE(text_of(c));
         check_all_offers(parse(text_of(c)), seed);
@@ -277,21 +243,8 @@ TEST(Binary, depthwise_rows_of_several_vectors) {
         for (const std::int64_t dilation : {1, 2})
           for (const std::string input : {"f32", "boolean"}) {
             const bool signs = ++seed % 3 == 0;
-            const Case c{1,
-                         channels,
-                         channels,
-                         channels,
-                         11,
-                         75,
-                         kernel,
-                         kernel,
-                         stride,
-                         stride,
-                         dilation,
-                         1,
-                         kernel / 2,
-                         1,
-                         kernel - 1,
+            const Case c{{1, channels, channels, channels, 11, 75, kernel, kernel, stride, stride, dilation,
+                          dilation, 1, kernel / 2, 1, kernel - 1},
                          static_cast<int>(seed % 3) - 1,
                          signs ? "m = const f32[{o},1,1] seed(3)\n r = Greater(a, m)" : "",
                          input};

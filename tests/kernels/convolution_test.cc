@@ -10,43 +10,25 @@
 namespace lamina::testing {
 namespace {
 
-struct Case {
-  std::int64_t images, channels, outputs, height, width, kernel_h, kernel_w, stride_h, stride_w;
-  std::int64_t dilation_h, dilation_w, top, left, bottom, right, groups;
+struct Case : PictureConvolution {
   bool bias;
   std::string epilogue;  ///< of a, with a second tensor z
   bool given = false;    ///< weights and bias come at run time
 };
 
-std::int64_t height_of(const Case& c) {
-  return window_count(c.height, c.kernel_h, c.stride_h, c.dilation_h, c.top + c.bottom);
-}
-std::int64_t width_of(const Case& c) {
-  return window_count(c.width, c.kernel_w, c.stride_w, c.dilation_w, c.left + c.right);
-}
-
 std::string text_of(const Case& c) {
-  const bool second = c.epilogue.find('z') != std::string::npos;
-  const auto y = fmt::format("f32[{},{},{},{}]", c.images, c.outputs, height_of(c), width_of(c));
-  std::string body;
-  if (!c.epilogue.empty())
-    body = fmt::format(" {{\n body graph (a: {0}{1}) -> (r) {{\n {2}\n }}\n }}", y, second ? ", z: " + y : "",
-                       c.epilogue);
-  const auto w = fmt::format("f32[{},{},{},{}]", c.outputs, c.channels / c.groups, c.kernel_h, c.kernel_w);
-  const auto b = fmt::format("f32[{}]", c.outputs);
-  std::string inputs = second ? ", q: " + y : "", constants;
-  if (c.given) inputs += ", w: " + w + (c.bias ? ", b: " + b : "");
-  if (!c.given) constants = " w = const " + w + " seed(1)\n";
-  if (!c.given && c.bias) constants += " b = const " + b + " seed(2)\n";
-  return fmt::format(
-      "graph (x: f32[{},{},{},{}]{}) -> (y) {{\n{} y = Convolution(x, w{}{}) "
-      "strides=[{},{}] dilations=[{},{}] pads_begin=[{},{}] pads_end=[{},{}] groups={}{}\n}}\n",
-      c.images, c.channels, c.height, c.width, inputs, constants,
-      c.bias   ? ", b"
-      : second ? ", _"
-               : "",
-      second ? ", _, _, q" : "", c.stride_h, c.stride_w, c.dilation_h, c.dilation_w, c.top, c.left, c.bottom,
-      c.right, c.groups, body);
+  ConvolutionWords words;
+  words.operands = c.bias ? ", w, b" : ", w";
+  words.absent = c.bias ? ", _, _" : ", _, _, _";
+  words.epilogue = c.epilogue;
+  const auto w = "f32" + c.weight_dims(), b = fmt::format("f32[{}]", c.outputs);
+  if (c.given) {
+    words.inputs = ", w: " + w + (c.bias ? ", b: " + b : "");
+  } else {
+    words.constants = " w = const " + w + " seed(1)\n";
+    if (c.bias) words.constants += " b = const " + b + " seed(2)\n";
+  }
+  return text_of(c, words);
 }
 
 const std::string kEpilogues[] = {"",
@@ -91,10 +73,11 @@ Case random_case(SplitMix& random) {
     c.right = pad(c.kernel_w);
     c.bias = random.below(3) != 0;
     c.epilogue = pick(random, kEpilogues);
-    if (height_of(c) < 1 || width_of(c) < 1) continue;
+    if (c.out_height() < 1 || c.out_width() < 1) continue;
     if (c.height + c.top + c.bottom < c.dilation_h * (c.kernel_h - 1) + 1) continue;
     if (c.width + c.left + c.right < c.dilation_w * (c.kernel_w - 1) + 1) continue;
-    if (c.channels * c.outputs / c.groups * c.kernel_h * c.kernel_w * height_of(c) * width_of(c) > 4000000)
+    if (c.channels * c.outputs / c.groups * c.kernel_h * c.kernel_w * c.out_height() * c.out_width() >
+        4000000)
       continue;
     return c;
   }
@@ -147,10 +130,10 @@ TEST(Convolution, pictures_of_one_point) {
 
 TEST(Convolution, large_enough_for_threads) {
   for (const auto& c :
-       {Case{1, 3, 16, 120, 160, 3, 3, 2, 2, 1, 1, 1, 1, 1, 1, 1, true, "r = Relu(a)"},
-        Case{2, 64, 96, 28, 28, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0, 1, true, "r = Swish(a)"},
-        Case{1, 300, 32, 9, 9, 3, 3, 1, 1, 1, 1, 1, 1, 1, 1, 1, true, "t = Add(a, z)\n r = Relu(t)"},
-        Case{1, 64, 64, 56, 56, 3, 3, 1, 1, 1, 1, 1, 1, 1, 1, 16, false, ""}}) {
+       {Case{{1, 3, 16, 1, 120, 160, 3, 3, 2, 2, 1, 1, 1, 1, 1, 1}, true, "r = Relu(a)"},
+        Case{{2, 64, 96, 1, 28, 28, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0}, true, "r = Swish(a)"},
+        Case{{1, 300, 32, 1, 9, 9, 3, 3, 1, 1, 1, 1, 1, 1, 1, 1}, true, "t = Add(a, z)\n r = Relu(t)"},
+        Case{{1, 64, 64, 16, 56, 56, 3, 3, 1, 1, 1, 1, 1, 1, 1, 1}, false, ""}}) {
     SCOPED_TRACE(text_of(c));
     check_all_offers(parse(text_of(c)), 3);
   }

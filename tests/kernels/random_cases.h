@@ -6,19 +6,13 @@
 
 #include "base/random.h"
 #include "graph/graph.h"
+#include "tests/support/convolution_text.h"
 
 namespace lamina::testing {
 
 template <class T, std::size_t N>
 const T& pick(SplitMix& random, const T (&values)[N]) {
   return values[random.below(N)];
-}
-
-/// How many windows lie side by side; 0 where none fits.
-inline std::int64_t window_count(std::int64_t in, std::int64_t kernel, std::int64_t stride,
-                                 std::int64_t dilation, std::int64_t pads) {
-  const auto extent = dilation * (kernel - 1) + 1;
-  return in + pads < extent ? 0 : (in + pads - extent) / stride + 1;
 }
 
 /// A depthwise convolution's picture and window.

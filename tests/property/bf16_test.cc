@@ -10,6 +10,7 @@
 #include "rules/optimize.h"
 #include "tests/property/check.h"
 #include "tests/property/operators.h"
+#include "tests/support/findings_text.h"
 #include "tests/support/run_graph.h"
 
 namespace lamina::testing {
@@ -31,19 +32,6 @@ OptimizeOptions options_of(bool bf16) {
   o.machine = &slow_machine();
   o.last = bf16 ? RuleSet::precision : RuleSet::chains;
   return o;
-}
-
-std::string text_of(const check::Findings& found) {
-  std::string text;
-  for (const auto& v : found.values)
-    if (!v.ok()) text += fmt::format("\n  value {}: {} {}", v.name, v.problem, to_string(v.difference));
-  for (const auto& l : found.layers)
-    if (!l.ok())
-      text += fmt::format("\n  step {} ({}, {}): {}", l.name, l.op, l.kernel, to_string(l.difference));
-  for (const auto& o : found.outputs)
-    if (!o.ok())
-      text += fmt::format("\n  output {} against the {}: {}", o.name, o.against, to_string(o.difference));
-  return text;
 }
 
 /// Empty when all is well; `products`: how many became bf16.

@@ -13,6 +13,7 @@
 #include "ops/operators.h"
 #include "rules/optimize.h"
 #include "tests/property/graph_builder.h"
+#include "tests/support/findings_text.h"
 #include "tests/support/mismatch.h"
 
 namespace lamina::testing {
@@ -127,16 +128,7 @@ std::string wrong_parts(const Graph& original, const Runner& runner, const Examp
   check::Run last{original, run.inputs, runner.plans(), {}};
   for (std::size_t r = 0; r < run.wanted.size(); ++r)
     last.outputs.push_back({original.results()[r].name, runner.output(r), {}});
-  const auto found = check::check_run(last);
-  std::string text;
-  for (const auto& v : found.values)
-    if (!v.ok()) text += fmt::format("\n  value {} made by {}", v.name, v.made_by);
-  for (const auto& l : found.layers)
-    if (!l.ok())
-      text += fmt::format("\n  step {} ({}, {}): {}", l.name, l.op, l.kernel, to_string(l.difference));
-  for (const auto& o : found.outputs)
-    if (!o.ok())
-      text += fmt::format("\n  output {} against the {}: {}", o.name, o.against, to_string(o.difference));
+  const auto text = text_of(check::check_run(last));
   std::string steps;
   for (const auto& step : runner.plans()[0]->steps) steps += "\n  " + step.name + ": " + step.label;
   return (text.empty() ? "\nnothing is wrong by itself" : "\nwrong by itself:" + text) + "\nplan:" + steps;

@@ -88,10 +88,10 @@ TEST(LayerNoise, the_layer_that_is_hard_to_quantise_is_the_first_to_be_left_out)
   }
   EXPECT_NEAR(sum, 1, 1e-9);
   EXPECT_EQ(worst, "conv2");
-  ASSERT_FALSE(r.leave_out.empty());
-  EXPECT_EQ(r.leave_out[0], "conv2");
-  EXPECT_FALSE(r.leave_out_unnamed);
-  EXPECT_GT(r.snr_without, r.snr + 3);
+  ASSERT_FALSE(r.left_out.nodes.empty());
+  EXPECT_EQ(r.left_out.nodes[0], "conv2");
+  EXPECT_FALSE(r.left_out.has_unnamed);
+  EXPECT_GT(r.left_out.snr, r.snr + 3);
   EXPECT_GT(r.snr_of_rest, 90);
 }
 
@@ -99,10 +99,10 @@ TEST(LayerNoise, what_is_estimated_is_what_quantising_without_these_layers_gives
   const auto f32 = network();
   const auto first = noise(quantised(f32, request()).onnx, f32);
   auto other = request();
-  other.scheme.choice.exclude = first.leave_out;
+  other.scheme.choice.exclude = first.left_out.nodes;
   const auto second = noise(quantised(f32, other).onnx, f32);
   EXPECT_GT(second.snr, first.snr + 3);
-  EXPECT_NEAR(second.snr, first.snr_without, 3);
+  EXPECT_NEAR(second.snr, first.left_out.snr, 3);
   EXPECT_EQ(second.exact + second.layers.size(), 4u);
 }
 
@@ -110,15 +110,15 @@ TEST(LayerNoise, layers_with_other_names_are_found) {
   const auto r = noise(quantised(network(1, "other_"), request()).onnx, network());
   EXPECT_EQ(r.matched, 4u);
   EXPECT_GT(r.snr_of_rest, 90);
-  ASSERT_FALSE(r.leave_out.empty());
-  EXPECT_EQ(r.leave_out[0], "conv2");
+  ASSERT_FALSE(r.left_out.nodes.empty());
+  EXPECT_EQ(r.left_out.nodes[0], "conv2");
 }
 
 TEST(LayerNoise, the_same_model_has_no_noise) {
   const auto f32 = network();
   const auto r = noise(f32, f32);
   EXPECT_TRUE(r.layers.empty());
-  EXPECT_TRUE(r.leave_out.empty());
+  EXPECT_TRUE(r.left_out.nodes.empty());
   EXPECT_EQ(r.exact, 4u);
   EXPECT_FALSE(r.has_shares);
 }

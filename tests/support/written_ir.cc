@@ -42,4 +42,10 @@ std::string difference_when_written(const Graph& graph, const WriteIrOptions& op
   return {};
 }
 
+std::size_t count_of(const std::string& text, const std::string& word) {
+  std::size_t count = 0;
+  for (auto at = text.find(word); at != std::string::npos; at = text.find(word, at + 1)) ++count;
+  return count;
+}
+
 }  // namespace lamina::testing

@@ -20,4 +20,7 @@ RereadIr written_and_read(const Graph& graph, const WriteIrOptions& options = {}
 /// nothing does.
 std::string difference_when_written(const Graph& graph, const WriteIrOptions& options, std::uint64_t seed);
 
+/// How often the word occurs in the text.
+std::size_t count_of(const std::string& text, const std::string& word);
+
 }  // namespace lamina::testing

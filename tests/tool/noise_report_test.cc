@@ -16,7 +16,7 @@ NoiseReport report(double snr, double snr_of_rest) {
   NoiseReport out;
   out.has_shares = true;
   out.compared = 1000;
-  out.snr = out.snr_without = snr;
+  out.snr = out.left_out.snr = snr;
   out.snr_of_rest = snr_of_rest;
   return out;
 }
@@ -41,6 +41,12 @@ TEST(NoiseReport, noise_without_a_layer_has_a_figure) {
                        "With everything that was measured in f32 the worst output has 31.0 dB. Some of the "
                        "noise belongs to no layer of the table."));
   EXPECT_FALSE(has_line(report(24, kInfinite), "With everything"));
+}
+
+TEST(NoiseReport, noise_of_many_layers_is_a_sentence) {
+  EXPECT_TRUE(
+      has_line(report(24, 100), "The noise is spread over many layers: leaving out a few does not help."));
+  EXPECT_FALSE(has_line(report(31, 100), "spread over"));
 }
 
 TEST(NoiseReport, the_document_says_sqnr_as_that_of_quantize) {

@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "formats/onnx/importer.h"
 #include "formats/onnx/sequence.h"
+#include "ops/shaping.h"
 
 namespace lamina::onnx {
 
@@ -26,6 +27,22 @@ Values captured_values(const Graph& graph, const Captures& captured) {
     out.insert(out.end(), held.begin(), held.end());
   }
   return out;
+}
+
+void add_results(Graph& body, const Values& values) {
+  for (auto v : values) body.add_result(body.value(v).name, v);
+}
+
+void add_stacked(Graph& body, const Values& stacked, Ints& axes) {
+  for (std::size_t i = 0; i < stacked.size(); ++i) {
+    const auto axis = body.add_constant(Tensor::of<std::int64_t>({1}, Ints{axes[i]}));
+    const auto v = body.add(Unsqueeze{}, {stacked[i], axis});
+    const auto& shape = body.type(v).shape;
+    if (axes[i] < 0 && !shape.ranked())
+      throw NotSupported{"a scan output of unknown rank with an axis counted from the end"};
+    if (axes[i] < 0) axes[i] += static_cast<std::int64_t>(shape.rank());
+    body.add_result(body.value(v).name, v);
+  }
 }
 
 std::map<std::string_view, int> Importer::reads(const GraphProto& graph) {

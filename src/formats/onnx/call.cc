@@ -129,19 +129,14 @@ std::vector<std::pair<std::string, std::string>> ConverterTable::names() const {
 const ConverterTable& converters() {
   static const ProcessLifetime all([] {
     ConverterTable t;
-    for (auto* add : {register_elementwise,  register_activation,
-                      register_convolution,  register_pooling,
-                      register_matmul,       register_normalization,
-                      register_loss,         register_random,
-                      register_reduction,    register_shape,
-                      register_slicing,      register_gathering,
-                      register_generation,   register_sorting,
-                      register_resize,       register_detection,
-                      register_quantization, register_recurrent,
-                      register_control,      register_attention,
-                      register_signal,       register_sequence,
-                      register_sequence_map, register_scan,
-                      register_microsoft,    register_ml})
+    for (auto* add :
+         {register_elementwise,  register_activation,    register_convolution, register_pooling,
+          register_matmul,       register_normalization, register_loss,        register_random,
+          register_reduction,    register_shape,         register_slicing,     register_gathering,
+          register_generation,   register_sorting,       register_resize,      register_detection,
+          register_quantization, register_recurrent,     register_conditional, register_loop,
+          register_attention,    register_signal,        register_sequence,    register_sequence_map,
+          register_scan,         register_microsoft,     register_ml})
       add(t);
     return t;
   });

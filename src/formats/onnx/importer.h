@@ -47,6 +47,12 @@ using Captures = std::vector<std::pair<std::string_view, ValueId>>;
 /// The inputs that a node has for captured values; a sequence is passed as the values that it is made of.
 Values captured_values(const Graph& graph, const Captures& captured);
 
+/// Adds the values as results of a body, by their names.
+void add_results(Graph& body, const Values& values);
+/// Adds the values that are stacked over iterations as results of a body. `axes`: the axis that each is
+/// joined along, which is counted from the front afterwards.
+void add_stacked(Graph& body, const Values& stacked, Ints& axes);
+
 /// How a body differs from its ONNX form.
 struct BodyPlan {
   /// Adds the parameters and whatever comes before the nodes; returns the values of the ONNX body's inputs.

@@ -1,7 +1,6 @@
 /// Scan: a Loop that slices its inputs.
 #include "formats/onnx/build.h"
 #include "formats/onnx/importer.h"
-#include "formats/onnx/loops.h"
 #include "ops/control.h"
 #include "ops/shaping.h"
 
@@ -108,7 +107,7 @@ Graph read_body(Call& c, const Scanned& s, const Captures& captured, Loop& op) {
   plan.end = [&](Graph& body, const Values& outputs) {
     const auto middle = outputs.begin() + static_cast<std::ptrdiff_t>(s.carried);
     body.add_result("condition", body.add_constant(Tensor::scalar<bool>(true)));
-    for (auto v = outputs.begin(); v != middle; ++v) body.add_result(body.value(*v).name, *v);
+    add_results(body, Values(outputs.begin(), middle));
     add_stacked(body, Values(middle, outputs.end()), op.concat_axes);
   };
   auto body = c.importer().import_body(c.scope(), *s.body, captured, plan);

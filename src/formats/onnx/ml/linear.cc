@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "formats/onnx/build.h"
-#include "formats/onnx/ml.h"
+#include "formats/onnx/ml/ml.h"
 #include "ops/elementwise.h"
 #include "ops/matmul.h"
 

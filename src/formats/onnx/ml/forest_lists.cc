@@ -1,34 +1,20 @@
-/// ai.onnx.ml: TreeEnsemble, TreeEnsembleRegressor, TreeEnsembleClassifier.
+#include "formats/onnx/ml/forest_lists.h"
+
 #include <algorithm>
+#include <array>
 #include <cmath>
-#include <limits>
 #include <numeric>
 
 #include "base/cancellation.h"
-#include "formats/onnx/build.h"
-#include "formats/onnx/forest.h"
-#include "formats/onnx/ml.h"
-#include "ops/elementwise.h"
 
 namespace lamina::onnx {
 namespace {
-
-/// Numbers of an attribute, or of the tensor NAME_as_tensor that may stand for it.
-struct Numbers {
-  Floats values;
-  bool is_double = false;
-};
 
 Numbers numbers_of_tensor(Call& c, std::string_view name) {
   const auto t = c.tensor(name);
   if (!t) return {};
   if (!is_float(t->element_type())) c.fail("{} is {}, wanted a float type", name, name_of(t->element_type()));
   return {to_doubles(t->to_aligned()), t->element_type() == ElementType::f64};
-}
-
-Numbers read_numbers(Call& c, const std::string& name) {
-  if (c.has_attribute(name + "_as_tensor")) return numbers_of_tensor(c, name + "_as_tensor");
-  return {c.floats(name), false};
 }
 
 void require_count(const Call& c, std::string_view name, std::size_t count, std::size_t wanted) {
@@ -84,11 +70,6 @@ class NodeNumbers {
 /// Units of work (StopPoints) that finding a node by its number takes about.
 constexpr std::int64_t kSearch = 64;
 
-struct ReadForest {
-  Forest forest;
-  bool is_double = false;
-};
-
 /// `of`: the prefix of the votes' attributes: "target" or "class".
 void read_votes(Call& c, std::string_view of, const NodeNumbers& numbers,
                 const std::vector<Forest::Child>& place, ReadForest& out) {
@@ -119,7 +100,31 @@ void read_votes(Call& c, std::string_view of, const NodeNumbers& numbers,
           ids[i], weights.values[i]};
 }
 
-/// Reads the trees of TreeEnsembleRegressor and TreeEnsembleClassifier: lists with an element for each node.
+/// TreeEnsemble's sets of members: one after the other, each ended by NaN.
+void read_members(Call& c, Forest& forest) {
+  const auto values = numbers_of_tensor(c, "membership_values").values;
+  std::size_t at = 0;
+  for (auto& n : forest.inner) {
+    if (!n.is_member) continue;
+    const auto end = std::find_if(values.begin() + static_cast<std::ptrdiff_t>(at), values.end(),
+                                  [](double v) { return std::isnan(v); });
+    if (end == values.end())
+      c.fail(
+          "membership_values has fewer sets, each ended by NaN, than there are nodes that test for members");
+    n.members.assign(values.begin() + static_cast<std::ptrdiff_t>(at), end);
+    at = static_cast<std::size_t>(end - values.begin()) + 1;
+  }
+  if (at != values.size())
+    c.fail("membership_values has more sets than there are nodes that test for members");
+}
+
+}  // namespace
+
+Numbers read_numbers(Call& c, const std::string& name) {
+  if (c.has_attribute(name + "_as_tensor")) return numbers_of_tensor(c, name + "_as_tensor");
+  return {c.floats(name), false};
+}
+
 ReadForest read_forest(Call& c, std::string_view of, std::int64_t targets) {
   ReadForest out;
   auto& forest = out.forest;
@@ -170,111 +175,6 @@ ReadForest read_forest(Call& c, std::string_view of, std::int64_t targets) {
   return out;
 }
 
-TreeAggregate aggregate_named(const Call& c) {
-  const auto name = c.s("aggregate_function", "SUM");
-  if (name == "SUM") return TreeAggregate::sum;
-  if (name == "AVERAGE") return TreeAggregate::average;
-  if (name == "MIN") return TreeAggregate::min;
-  if (name == "MAX") return TreeAggregate::max;
-  c.fail("aggregate_function is \"{}\", wanted SUM, AVERAGE, MIN or MAX", name);
-}
-
-/// Rows in the type that the trees compare in.
-ValueId rows_for(Call& c, bool is_double) {
-  const auto x = feature_rows(c, 0, true);
-  return is_double ? c.convert(x, ElementType::f64) : x;
-}
-
-Values convert_regressor(Call& c) {
-  const auto targets = c.i("n_targets", 1);
-  const auto read = read_forest(c, "target", targets);
-  const auto base = read_numbers(c, "base_values");
-  if (!base.values.empty() && std::ssize(base.values) != targets)
-    c.fail("{} base values for {} targets", base.values.size(), targets);
-  const auto x = rows_for(c, read.is_double || base.is_double);
-  const auto y = c.convert(read.forest.add_to(c, x, aggregate_named(c), 0, base.values), ElementType::f32);
-  const auto how = post_transform_of(c);
-  return {targets > 1 ? post_transformed(c, y, how) : single_score(c, y, how)};
-}
-
-/// Trees that vote for one class of two only, which is how converters write binary classifiers. Votes that
-/// are never negative are probabilities.
-Values one_of_two(Call& c, Forest forest, ValueId x, const Ints& labels, const Floats& base,
-                  PostTransform how) {
-  const auto voted = forest.votes.empty() ? 0 : forest.votes[0].target;
-  const bool is_probability =
-      std::all_of(forest.votes.begin(), forest.votes.end(), [](const auto& v) { return v.weight >= 0; });
-  for (auto& v : forest.votes) v.target = 0;
-  forest.targets = 1;
-  Floats own;
-  if (!base.empty()) {
-    if (voted == 1 && base.size() == 1)
-      c.unsupported("one base value where the trees vote for the second class only; wanted two or none");
-    own = {base[static_cast<std::size_t>(voted)]};
-  }
-  const auto score = c.convert(forest.add_to(c, x, TreeAggregate::sum, 0, own), ElementType::f32);
-  const auto border = c.number_like(is_probability ? 0.5 : 0, score);
-  const auto y = chosen_labels(c, c.add(Greater{}, {score, border}), labels[0], labels[1]);
-  if (voted == 0) return {y, scores_of_two(c, score, how, is_probability)};
-  auto first = multiply(c, score, c.number_like(0, score));
-  if (!base.empty()) first = add(c, first, c.number_like(base[0], score));
-  return {y, post_transformed(c, c.concat({first, score}, 1), how)};
-}
-
-Values convert_classifier(Call& c) {
-  const auto labels = class_labels(c, "classlabels_int64s", "classlabels_strings");
-  if (labels.empty()) c.fail("has no labels");
-  const auto classes = std::ssize(labels);
-  const auto read = read_forest(c, "class", classes);
-  const auto& forest = read.forest;
-  const auto base = read_numbers(c, "base_values");
-  const auto how = post_transform_of(c);
-  const auto count = std::ssize(base.values);
-  if (count != 0 && count != classes && !(classes == 2 && count == 1))
-    c.fail("{} base values for {} classes", count, classes);
-  const auto x = rows_for(c, read.is_double || base.is_double);
-  if (classes == 1) {
-    const auto score = c.convert(forest.add_to(c, x, TreeAggregate::sum, 0, base.values), ElementType::f32);
-    const auto y = chosen_labels(c, c.add(Greater{}, {score, c.number_like(0, score)}), 0, 1);
-    return {y, single_score(c, score, how)};
-  }
-  const bool votes_for_one = std::all_of(forest.votes.begin(), forest.votes.end(),
-                                         [&](const auto& v) { return v.target == forest.votes[0].target; });
-  if (classes == 2 && votes_for_one) return one_of_two(c, forest, x, labels, base.values, how);
-  if (count != 0 && count != classes)
-    c.fail("{} base value for {} classes, wanted {}", count, classes, classes);
-  // A class that no tree votes for has the score 0, but is not the best one unless it has a base value.
-  const auto maybe = forest.maybe_unvoted();
-  const bool all_voted = count != 0 || std::none_of(maybe.begin(), maybe.end(), [](bool v) { return v; });
-  constexpr double kNone = -std::numeric_limits<double>::infinity();
-  const auto votes = c.convert(forest.add_to(c, x, TreeAggregate::sum, all_voted ? 0 : kNone, base.values),
-                               ElementType::f32);
-  auto scores = votes;
-  if (!all_voted)
-    scores = c.add(Select{},
-                   {c.add(Equal{}, {votes, c.number_like(kNone, votes)}), c.number_like(0, votes), votes});
-  return {best_labels(c, votes, labels), post_transformed(c, scores, how)};
-}
-
-/// TreeEnsemble's sets of members: one after the other, each ended by NaN.
-void read_members(Call& c, Forest& forest) {
-  const auto values = numbers_of_tensor(c, "membership_values").values;
-  std::size_t at = 0;
-  for (auto& n : forest.inner) {
-    if (!n.is_member) continue;
-    const auto end = std::find_if(values.begin() + static_cast<std::ptrdiff_t>(at), values.end(),
-                                  [](double v) { return std::isnan(v); });
-    if (end == values.end())
-      c.fail(
-          "membership_values has fewer sets, each ended by NaN, than there are nodes that test for members");
-    n.members.assign(values.begin() + static_cast<std::ptrdiff_t>(at), end);
-    at = static_cast<std::size_t>(end - values.begin()) + 1;
-  }
-  if (at != values.size())
-    c.fail("membership_values has more sets than there are nodes that test for members");
-}
-
-/// Reads the trees of TreeEnsemble (opset 5), where inner nodes and leaves have lists of their own.
 ReadForest read_tree_ensemble(Call& c) {
   ReadForest out;
   auto& forest = out.forest;
@@ -326,30 +226,6 @@ ReadForest read_tree_ensemble(Call& c) {
   out.is_double = splits.is_double || weights.is_double;
   forest.check(c);
   return out;
-}
-
-/// Gives the type of its input.
-Values convert_tree_ensemble(Call& c) {
-  const auto element = c.known_element(c.in(0));
-  const auto read = read_tree_ensemble(c);
-  const auto aggregate = c.i("aggregate_function", 1);
-  constexpr std::array functions{TreeAggregate::average, TreeAggregate::sum, TreeAggregate::min,
-                                 TreeAggregate::max};
-  if (aggregate < 0 || aggregate >= std::ssize(functions))
-    c.fail("aggregate_function is {}, wanted 0..3", aggregate);
-  const auto how = post_transform_numbered(c, c.i("post_transform", 0));
-  const auto x = rows_for(c, read.is_double);
-  const auto y = read.forest.add_to(c, x, functions[static_cast<std::size_t>(aggregate)], 0, {});
-  return {
-      c.convert(read.forest.targets > 1 ? post_transformed(c, y, how) : single_score(c, y, how), element)};
-}
-
-}  // namespace
-
-void register_ml_trees(ConverterTable& t) {
-  t.add(kMl, "TreeEnsemble", convert_tree_ensemble);
-  t.add(kMl, "TreeEnsembleClassifier", convert_classifier);
-  t.add(kMl, "TreeEnsembleRegressor", convert_regressor);
 }
 
 }  // namespace lamina::onnx

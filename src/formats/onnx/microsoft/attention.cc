@@ -1,9 +1,9 @@
 /// com.microsoft: Attention with its projections, MultiHeadAttention without.
-#include "formats/onnx/microsoft_attention.h"
+#include "formats/onnx/microsoft/attention.h"
 
 #include "formats/onnx/build.h"
 #include "formats/onnx/convert.h"
-#include "formats/onnx/microsoft.h"
+#include "formats/onnx/microsoft/microsoft.h"
 #include "ops/matmul.h"
 #include "ops/shaping.h"
 

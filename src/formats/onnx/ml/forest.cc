@@ -1,11 +1,11 @@
-#include "formats/onnx/forest.h"
+#include "formats/onnx/ml/forest.h"
 
 #include <algorithm>
 #include <limits>
 
 #include "base/cancellation.h"
 #include "formats/onnx/build.h"
-#include "formats/onnx/ml.h"
+#include "formats/onnx/ml/ml.h"
 
 namespace lamina::onnx {
 namespace {

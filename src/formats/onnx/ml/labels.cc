@@ -5,7 +5,7 @@
 
 #include "base/cancellation.h"
 #include "formats/onnx/build.h"
-#include "formats/onnx/ml.h"
+#include "formats/onnx/ml/ml.h"
 #include "ops/activation.h"
 #include "ops/elementwise.h"
 #include "ops/gathering.h"

@@ -1,4 +1,4 @@
-"""Pictures as inputs: what is done to them is said, sizes are the picture's own where the model leaves them open."""
+"""Images as inputs: what is done to them is said, sizes are the image's own where the model leaves them open."""
 
 import json
 import os
@@ -29,7 +29,7 @@ def png(samples: np.ndarray, colour: int) -> bytes:
     return b"\x89PNG\r\n\x1a\n" + b"".join(struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data)) for kind, data in chunks)
 
 
-class Pictures(unittest.TestCase):
+class Images(unittest.TestCase):
     def setUp(self) -> None:
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
@@ -51,7 +51,7 @@ class Pictures(unittest.TestCase):
         self.assertIn(says, done.stderr.splitlines()[-1])
         self.assertLessEqual(len(done.stderr.splitlines()), 2, done.stderr)
 
-    def test_open_sizes_are_the_pictures_own(self) -> None:
+    def test_open_sizes_are_the_images_own(self) -> None:
         out = self.path / "out.npz"
         (note,) = self.notes(DYNAMIC, "--input", self.ppm, "--output", out)
         self.assertIn("p.ppm, 50x30: its own size, colour to grey", note)
@@ -64,6 +64,8 @@ class Pictures(unittest.TestCase):
         self.assertIn("stretched to 224x224", note)
         (note,) = self.notes(LARGE, "--input", self.ppm, "--fit", "letterbox", "--color", "bgr", "--mean", "104,117,123")
         self.assertIn("resized to 224x134 at 0,45 of 224x224, grey bars around, RGB to BGR, pixel - 104,117,123", note)
+        (note,) = self.notes(DYNAMIC, "--shape", "1,1,15,25", "--input", self.ppm, "--fit", "letterbox")
+        self.assertIn(": resized to 25x15, colour to grey", note)
 
     def test_the_values_are_right(self) -> None:
         x = (self.pixels[..., ::-1].astype(np.float32) - np.float32([10, 20, 30])) / np.float32(2)
@@ -93,7 +95,7 @@ class Pictures(unittest.TestCase):
         done = [lamina("run", LARGE, "--input", self.path / f, "--quiet", "--json", "-").stdout for f in ("deep.png", "p.ppm")]
         self.assertEqual(*(json.loads(text)["outputs"] for text in done))
 
-    def test_several_pictures_fill_a_batch(self) -> None:
+    def test_several_images_fill_a_batch(self) -> None:
         notes = self.notes(DYNAMIC, "--input", self.ppm, "--input", f"picture={self.ppm}")
         self.assertEqual(len(notes), 2)
         self.assertIn("f32[2,1,30,50]", notes[1])

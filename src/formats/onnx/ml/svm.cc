@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "formats/onnx/build.h"
-#include "formats/onnx/ml.h"
+#include "formats/onnx/ml/ml.h"
 #include "ops/activation.h"
 #include "ops/coupling.h"
 #include "ops/elementwise.h"

@@ -3,7 +3,7 @@
 
 #include "formats/onnx/build.h"
 #include "formats/onnx/convert.h"
-#include "formats/onnx/microsoft_attention.h"
+#include "formats/onnx/microsoft/attention.h"
 #include "ops/attention.h"
 #include "ops/elementwise.h"
 #include "ops/matmul.h"

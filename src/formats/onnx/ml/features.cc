@@ -1,6 +1,6 @@
 /// ai.onnx.ml: what is done to features before a model sees them.
 #include "formats/onnx/build.h"
-#include "formats/onnx/ml.h"
+#include "formats/onnx/ml/ml.h"
 #include "ops/elementwise.h"
 #include "ops/gathering.h"
 #include "ops/generation.h"

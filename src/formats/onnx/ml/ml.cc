@@ -1,5 +1,5 @@
 /// What the families of ai.onnx.ml share.
-#include "formats/onnx/ml.h"
+#include "formats/onnx/ml/ml.h"
 
 #include <array>
 #include <cmath>

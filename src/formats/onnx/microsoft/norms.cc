@@ -3,8 +3,8 @@
 
 #include "formats/onnx/build.h"
 #include "formats/onnx/convert.h"
-#include "formats/onnx/microsoft.h"
-#include "formats/onnx/microsoft_attention.h"
+#include "formats/onnx/microsoft/attention.h"
+#include "formats/onnx/microsoft/microsoft.h"
 #include "ops/activation.h"
 #include "ops/elementwise.h"
 #include "ops/gathering.h"

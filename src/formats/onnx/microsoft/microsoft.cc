@@ -1,5 +1,5 @@
 /// com.microsoft: fused operators of ONNX Runtime, as what they are fused from.
-#include "formats/onnx/microsoft.h"
+#include "formats/onnx/microsoft/microsoft.h"
 #include "formats/onnx/build.h"
 #include "formats/onnx/convert.h"
 #include "ops/activation.h"

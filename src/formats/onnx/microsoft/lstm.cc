@@ -1,8 +1,7 @@
 /// com.microsoft DynamicQuantizeLSTM: the input is quantised once, the state before every step.
 #include "formats/onnx/build.h"
 #include "formats/onnx/convert.h"
-#include "formats/onnx/loops.h"
-#include "formats/onnx/microsoft.h"
+#include "formats/onnx/microsoft/microsoft.h"
 #include "formats/onnx/quantized.h"
 #include "formats/onnx/recurrent.h"
 #include "ops/control.h"

@@ -1,8 +1,8 @@
 /// com.microsoft: operators on quantised tensors, as dequantise, compute in f32, quantise.
+#include "formats/onnx/quantized.h"
 #include "formats/onnx/build.h"
 #include "formats/onnx/convert.h"
-#include "formats/onnx/microsoft.h"
-#include "formats/onnx/quantized.h"
+#include "formats/onnx/microsoft/microsoft.h"
 #include "formats/onnx/window.h"
 #include "ops/activation.h"
 #include "ops/elementwise.h"

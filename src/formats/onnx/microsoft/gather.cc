@@ -5,7 +5,7 @@
 #include "formats/onnx/build.h"
 #include "formats/onnx/convert.h"
 #include "formats/onnx/heads.h"
-#include "formats/onnx/microsoft.h"
+#include "formats/onnx/microsoft/microsoft.h"
 #include "ops/elementwise.h"
 #include "ops/gathering.h"
 #include "ops/movement.h"

@@ -1,0 +1,22 @@
+#include "tests/support/findings_text.h"
+
+#include <fmt/format.h>
+
+namespace lamina::testing {
+
+std::string text_of(const check::Findings& found) {
+  std::string text;
+  for (const auto& v : found.values)
+    if (!v.ok())
+      text += fmt::format("\n  value {} made by {}: {}", v.name, v.made_by,
+                          v.problem.empty() ? to_string(v.difference) : v.problem);
+  for (const auto& l : found.layers)
+    if (!l.ok())
+      text += fmt::format("\n  step {} ({}, {}): {}", l.name, l.op, l.kernel, to_string(l.difference));
+  for (const auto& o : found.outputs)
+    if (!o.ok())
+      text += fmt::format("\n  output {} against the {}: {}", o.name, o.against, to_string(o.difference));
+  return text;
+}
+
+}  // namespace lamina::testing
