@@ -81,7 +81,7 @@ std::string to_string(const Agreement& a) {
     if (a.loss && a.loss->largest == 0)
       parts.push_back("scores there are as good");
     else if (a.loss)
-      parts.push_back(fmt::format("scores there are worse by {:.3g} at most ({:.3g} or less is right)",
+      parts.push_back(fmt::format("a score there is worse by {:.3g} ({:.3g} or less is right)",
                                   a.loss->largest, a.loss->allowed));
   } else {
     auto snr = std::isinf(a.snr) ? std::string(a.snr > 0 ? "the same" : "0 was expected throughout")

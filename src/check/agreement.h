@@ -12,7 +12,7 @@ namespace lamina::check {
 inline constexpr double kStoredMargin = 3;
 
 /// Where indices differ that were chosen by scores: how much worse the reference's score at the stored index
-/// is than the one that belongs to the place.
+/// is than the one that belongs to the place, beyond the tolerance, where that is worst for what is allowed.
 struct ScoreLoss {
   double largest = 0;
   double allowed = 0;  ///< what that may be there

@@ -8,6 +8,7 @@
 #include <limits>
 #include <numeric>
 #include <span>
+#include <utility>
 
 #include "check/score_rows.h"
 #include "ops/eval.h"
@@ -35,17 +36,27 @@ class IndexJudge {
     out.mismatches = count_mismatches(case_.got, case_.stored);
     const auto stored = losses_of(case_.reader.read(case_.stored), case_.reader.sources(), order_);
     if (!stored.fault.empty()) {
-      out.fault = stored.fault + fmt::format(" at [{}]", fmt::join(place_in_result(stored.worst), ","));
+      out.fault = stored.fault + fmt::format(" at [{}]", fmt::join(place_in_result(stored.at), ","));
       return out;
     }
     const auto seen = seen_losses();
-    const double slack = kStoredMargin * std::max(noise(stored.taken), seen.largest) + 1.01 * case_.step;
-    out.loss = {stored.largest, slack};
-    if (stored.largest > slack)
-      out.fault = fmt::format("the score at the stored index is worse than roundings explain at [{}]",
-                              fmt::join(place_in_result(stored.worst), ","));
-    else if (const auto n = static_cast<double>(stored.taken.size());
-             stored.sum > kStoredMargin * seen.sum + 2 * slack + case_.step * n / kLevelInOneOf)
+    const auto noise = noise_by_row(stored.taken);
+    const double most = std::max(*std::max_element(noise.begin(), noise.end()), seen.largest);
+    double worst = -1;
+    for (std::size_t e = 0; e < stored.loss.size(); ++e) {
+      const double own = noise[rows_.row_of(case_.reader.sources()[e])];
+      // One row alone may be as far off as any was.
+      const double allowed = std::min(kStoredMargin * most, kStoredMargin * own + most) + 1.01 * case_.step;
+      const double loss = stored.loss[e], share = loss == 0 ? 0 : loss / allowed;
+      if (share <= worst) continue;
+      worst = share;
+      out.loss = {loss, allowed};
+      if (loss > allowed)
+        out.fault = fmt::format("the score at the stored index is worse than roundings explain at [{}]",
+                                fmt::join(place_in_result(e), ","));
+    }
+    if (const auto n = static_cast<double>(stored.taken.size());
+        out.ok() && stored.rest() > kStoredMargin * seen.sum + case_.step * n / kLevelInOneOf)
       out.fault = "the scores at the stored indices are worse together than roundings explain";
     return out;
   }
@@ -53,10 +64,13 @@ class IndexJudge {
  private:
   /// What a set of indices loses, beyond the tolerance.
   struct Losses {
-    double largest = 0, sum = 0;
-    std::size_t worst = 0;            ///< element of the largest, or of the fault
+    double largest = 0, second = 0, sum = 0;
+    std::vector<double> loss;         ///< of each element
     std::vector<std::int64_t> taken;  ///< the index by which each element is explained
     std::string fault;
+    std::size_t at = 0;  ///< the fault's element
+    /// Without the largest two, which chance may make.
+    double rest() const { return sum - largest - second; }
   };
 
   static std::vector<std::size_t> everything(std::size_t size) {
@@ -79,6 +93,7 @@ class IndexJudge {
                    const std::vector<std::size_t>& order) const {
     Losses out;
     out.taken.assign(indices.size(), 0);
+    out.loss.assign(indices.size(), 0);
     for (std::size_t first = 0, end = 0; first < order.size() && out.fault.empty(); first = end) {
       const auto row = rows_.row_of(sources[order[first]]);
       while (end < order.size() && rows_.row_of(sources[order[end]]) == row) ++end;
@@ -99,7 +114,7 @@ class IndexJudge {
       out.fault = again ? take_again(indices[e], taken = out.taken[once.back()])
                         : take(row, place, indices[e], used, taken);
       if (!out.fault.empty()) {
-        out.worst = e;
+        out.at = e;
         return;
       }
       out.taken[e] = taken;
@@ -108,7 +123,7 @@ class IndexJudge {
           taken < out.taken[once.back()]) {
         out.fault =
             fmt::format("index {} stands behind {}, though indices ascend", taken, out.taken[once.back()]);
-        out.worst = e;
+        out.at = e;
         return;
       }
       once.push_back(e);
@@ -164,8 +179,12 @@ class IndexJudge {
     const double loss =
         std::isinf(off) ? kInfinite : off - case_.tolerance * std::max(std::fabs(best), std::fabs(score));
     if (!(loss > 0)) return;
+    out.loss[element] = loss;
     out.sum += loss;
-    if (loss > out.largest) out.largest = loss, out.worst = element;
+    if (loss > out.largest)
+      out.second = std::exchange(out.largest, loss);
+    else
+      out.second = std::max(out.second, loss);
   }
 
   /// The most that a sample's choices lose, measured by the reference's scores.
@@ -187,12 +206,12 @@ class IndexJudge {
     return out;
   }
 
-  /// How far samples move scores of a row against each other: the best ones, and those that anybody chose.
-  double noise(const std::vector<std::int64_t>& taken) const {
-    double most = 0;
-    for (std::size_t s = 0; s < case_.scores.size(); ++s) {
-      if (!case_.scores[s].valid() || case_.scores[s].shape() != case_.reader.scores().shape()) continue;
-      const ScoreRows sample(op_, case_.scores[s], case_.reader.indices());
+  /// How far samples move scores of each row against each other: the best ones, and those that anybody chose.
+  std::vector<double> noise_by_row(const std::vector<std::int64_t>& taken) const {
+    std::vector<double> most(rows_.count(), 0);
+    for (const auto& scores : case_.scores) {
+      if (!scores.valid() || scores.shape() != case_.reader.scores().shape()) continue;
+      const ScoreRows sample(op_, scores, case_.reader.indices());
       std::vector<double> low(rows_.count(), kInfinite), high(rows_.count(), -kInfinite);
       const auto see = [&](std::size_t row, std::int64_t j) {
         const double off = sample.score(row, j) - rows_.score(row, j);
@@ -200,11 +219,11 @@ class IndexJudge {
       };
       for (std::size_t row = 0; row < rows_.count(); ++row) {
         for (const auto j : rows_.contenders(row)) see(row, j);
-        for (std::size_t p = 0; p < sample.places(); ++p) see(row, sample.contenders(row)[p]);
+        for (const auto j : sample.contenders(row).first(sample.places())) see(row, j);
       }
       for (std::size_t e = 0; e < taken.size(); ++e) see(rows_.row_of(case_.reader.sources()[e]), taken[e]);
       for (std::size_t row = 0; row < rows_.count(); ++row)
-        if (high[row] > low[row]) most = std::max(most, high[row] - low[row]);
+        if (high[row] > low[row]) most[row] = std::max(most[row], high[row] - low[row]);
     }
     return most;
   }

@@ -21,10 +21,11 @@ struct IndexCase {
 };
 
 /// The stored index of each place must have a score that is as good as the place's own in the reference:
-/// beyond the tolerance it may be worse by three times what samples show of the scores among the best, and by
-/// one level. All of that together may be three times as much as in a sample, and a level in one of 25
-/// elements. An index outside of the axis is wrong, and so is one that stands twice in a row. Rows come in
-/// the order that the TopK's `sort` asks for; equal scores in any order.
+/// beyond the tolerance it may be worse by three times what samples with noise show of the scores, and by one
+/// level. A row whose scores move little in samples may be as far off as any row was, and three times its own
+/// noise. All of that together, but for the two largest losses, may be three times as much as in a sample,
+/// and a level in one of 25 elements. An index outside of the axis is wrong, and so is one that stands twice
+/// in a row. Rows come in the order that the TopK's `sort` asks for; equal scores in any order.
 Agreement judge_indices(const IndexCase& c);
 
 }  // namespace lamina::check
