@@ -146,8 +146,6 @@ TEST(IndexJudge, labels_of_a_table) {
   const Labels names{10, 20, 30, 30, 50, 20, 70, 80};
   RIGHT(model.stored(
       each(first.labels(), [&](auto l) { return names[static_cast<std::size_t>((l + 4) % 8)]; })));
-  const auto is_ten = std::find(model.labels().begin(), model.labels().end(), 10);
-  static_cast<void>(is_ten);
   for (std::size_t row = 0; row < 50; ++row) {
     WRONG(model.changed(row, 40));  // no label of the table
     if (first.labels()[row] % 4 != 0) WRONG(model.changed(row, 10));
