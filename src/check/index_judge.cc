@@ -56,7 +56,7 @@ class IndexJudge {
                                 fmt::join(place_in_result(e), ","));
     }
     if (const auto n = static_cast<double>(stored.taken.size());
-        out.ok() && stored.rest() > kStoredMargin * seen.sum + case_.step * n / kLevelInOneOf)
+        out.ok() && stored.rest > kStoredMargin * seen.sum + case_.step * n / kLevelInOneOf)
       out.fault = "the scores at the stored indices are worse together than roundings explain";
     return out;
   }
@@ -65,12 +65,19 @@ class IndexJudge {
   /// What a set of indices loses, beyond the tolerance.
   struct Losses {
     double largest = 0, second = 0, sum = 0;
+    double rest = 0;                  ///< the sum without the largest two, which chance may make
     std::vector<double> loss;         ///< of each element
     std::vector<std::int64_t> taken;  ///< the index by which each element is explained
     std::string fault;
     std::size_t at = 0;  ///< the fault's element
-    /// Without the largest two, which chance may make.
-    double rest() const { return sum - largest - second; }
+
+    void add(std::size_t element, double l) {
+      loss[element] = l;
+      sum += l;
+      if (l > largest) std::swap(l, largest);
+      if (l > second) std::swap(l, second);
+      rest += l;
+    }
   };
 
   static std::vector<std::size_t> everything(std::size_t size) {
@@ -178,13 +185,7 @@ class IndexJudge {
     const double off = std::fabs(distance(best, score));
     const double loss =
         std::isinf(off) ? kInfinite : off - case_.tolerance * std::max(std::fabs(best), std::fabs(score));
-    if (!(loss > 0)) return;
-    out.loss[element] = loss;
-    out.sum += loss;
-    if (loss > out.largest)
-      out.second = std::exchange(out.largest, loss);
-    else
-      out.second = std::max(out.second, loss);
+    if (loss > 0) out.add(element, loss);
   }
 
   /// The most that a sample's choices lose, measured by the reference's scores.
