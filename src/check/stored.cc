@@ -1,22 +1,16 @@
 #include "check/stored.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
-#include <numeric>
 
-#include "base/element_types.h"
 #include "check/pairs.h"
-#include "ops/eval.h"
 
 namespace lamina::check {
 namespace {
 
-constexpr double kStoredMargin = 3;  // over what samples show
-constexpr double kMeanMargin = 4;    // means of few elements vary more
+constexpr double kMeanMargin = 4;  // means of few elements vary more
 /// Amplitudes of noise to signal: 7 dB, and what samples must stay below for that to hold.
 constexpr double kMostNoise = 0.447, kNoisyModel = 0.316;
 /// Levels at the end of a model: by so much of the signal all elements may be off, which tables for softmax
@@ -24,110 +18,9 @@ constexpr double kMostNoise = 0.447, kNoisyModel = 0.316;
 constexpr double kMostStep = 0.01, kOneIn = 100;
 constexpr double kOfTensor = 2e-5;   // of the whole tensor's root mean square, for slices that are nearly 0
 constexpr double kStillSeen = 1e-6;  // of the largest element: what is smaller may be 0 in 16-bit arithmetic
-constexpr std::size_t kMostClasses = 100000;
-constexpr double kSumOfProbabilities = 0.1;  // from 1: quantised ones add up to no more than nearly that
-
-/// The axis of classes: the last one that is longer than 1, where rows of it are scores. Of a matrix with one
-/// row any numbers may be scores; of other shapes rows of probabilities are.
-std::optional<std::size_t> axis_of_classes(const Pairs& p) {
-  std::optional<std::size_t> axis;
-  std::size_t before = 1;
-  for (std::size_t i = 0; i < p.shape.size(); ++i)
-    if (p.shape[i] > 1) axis = i;
-  if (!axis || p.a.empty() || static_cast<std::size_t>(p.shape[*axis]) > kMostClasses) return std::nullopt;
-  for (std::size_t i = 0; i < *axis; ++i) before *= static_cast<std::size_t>(p.shape[i]);
-  const auto classes = static_cast<std::size_t>(p.shape[*axis]);
-  if (p.shape.size() <= 2 && before == 1) return axis;
-  for (std::size_t r = 0; r < before; ++r) {
-    double sum = 0;
-    for (std::size_t i = r * classes; i < (r + 1) * classes; ++i) {
-      if (!(p.a[i] >= 0)) return std::nullopt;
-      sum += p.a[i];
-    }
-    if (!(std::fabs(sum - 1) < kSumOfProbabilities)) return std::nullopt;
-  }
-  return axis;
-}
-
-std::vector<std::size_t> best(const double* row, std::size_t size, std::size_t count) {
-  std::vector<std::size_t> order(size);
-  std::iota(order.begin(), order.end(), 0u);
-  count = std::min(count, size);
-  std::partial_sort(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(count), order.end(),
-                    [&](std::size_t a, std::size_t b) { return row[a] != row[b] ? row[a] > row[b] : a < b; });
-  order.resize(count);
-  return order;
-}
-
-std::optional<Ranking> ranking_of(const Pairs& p) {
-  const auto axis = axis_of_classes(p);
-  if (!axis || std::any_of(p.a.begin(), p.a.end(), [](double v) { return std::isnan(v); }) ||
-      std::any_of(p.b.begin(), p.b.end(), [](double v) { return std::isnan(v); }))
-    return std::nullopt;
-  const auto classes = static_cast<std::size_t>(p.shape[*axis]);
-  Ranking out;
-  out.rows = p.a.size() / classes;
-  for (std::size_t r = 0; r < out.rows; ++r) {
-    const auto a = best(p.a.data() + r * classes, classes, 5), b = best(p.b.data() + r * classes, classes, 5);
-    out.top1 += a[0] == b[0];
-    const auto has = [](const auto& list, std::size_t v) {
-      return std::find(list.begin(), list.end(), v) != list.end();
-    };
-    out.top5 += has(b, a[0]) && has(a, b[0]);
-  }
-  return out;
-}
-
-Dims place_of(std::size_t index, const Dims& shape) {
-  Dims out(shape.size(), 0);
-  for (std::size_t i = shape.size(); i-- > 0;) {
-    out[i] = static_cast<std::int64_t>(index % static_cast<std::size_t>(shape[i]));
-    index /= static_cast<std::size_t>(shape[i]);
-  }
-  return out;
-}
-
-Agreement measured(const Pairs& p, bool detections) {
-  Agreement out;
-  const auto d = differences(p);
-  out.count = d.size();
-  out.snr = decibel(rms_of(d), rms_of(p.b));
-  double ab = 0, aa = 0, bb = 0;
-  std::size_t where = 0;
-  for (std::size_t i = 0; i < d.size(); ++i) {
-    if (std::fabs(d[i]) > out.largest) out.largest = std::fabs(d[i]), where = i;
-    if (!both_finite(p.a[i], p.b[i])) continue;
-    ab += p.a[i] * p.b[i], aa += p.a[i] * p.a[i], bb += p.b[i] * p.b[i];
-  }
-  out.cosine = aa == bb && aa == 0 ? 1 : aa * bb > 0 ? ab / std::sqrt(aa) / std::sqrt(bb) : 0;
-  if (!detections && !d.empty()) out.where = place_of(where, p.shape);
-  if (!detections) out.ranking = ranking_of(p);
-  return out;
-}
-
-std::string shape_of(const Tensor& t) { return fmt::format("[{}]", fmt::join(t.shape(), ",")); }
-
-std::string why_not_comparable(const Tensor& got, const Tensor& stored) {
-  if (!got.valid() || !stored.valid()) return "there is no such output";
-  if (got.shape() != stored.shape())
-    return fmt::format("its shape is {}, stored is {}", shape_of(got), shape_of(stored));
-  if (is_float(got.element_type()) != is_float(stored.element_type()))
-    return fmt::format("its element type is {}, stored is {}", name_of(got.element_type()),
-                       name_of(stored.element_type()));
-  return {};
-}
 
 bool is_like(const Tensor& a, const Tensor& b, bool detections) {
   return a.valid() && b.valid() && (detections || a.shape() == b.shape());
-}
-
-std::size_t count_mismatches(const Tensor& a, const Tensor& b) {
-  std::size_t out = 0;
-  with_number_type(a.element_type(), [&]<class T>() {
-    const auto x = to_numbers<T>(a.to_aligned()), y = to_numbers<T>(b.to_aligned());
-    for (std::size_t i = 0; i < x.size(); ++i) out += !(x[i] == y[i]);
-  });
-  return out;
 }
 
 /// What samples show of the noise that the model's own roundings make.
@@ -280,18 +173,6 @@ Agreement judge_integers(const StoredCase& c) {
 
 }  // namespace
 
-Agreement agreement(const Tensor& got, const Tensor& stored, bool detections) {
-  Agreement out;
-  out.fault = why_not_comparable(got, stored);
-  if (!out.ok()) return out;
-  if (is_float(got.element_type())) return measured(pairs_of(got, stored, detections), detections);
-  out = measured(pairs_of(got, stored, false), false);
-  out.integers = true;
-  out.ranking.reset();
-  out.mismatches = count_mismatches(got, stored);
-  return out;
-}
-
 Agreement judge_stored(const StoredCase& c) {
   auto out = agreement(c.got, c.stored, c.detections);
   if (!out.ok()) return out;
@@ -301,37 +182,6 @@ Agreement judge_stored(const StoredCase& c) {
   out = StoredJudge(c).result();
   out.integers = integers, out.mismatches = mismatches;
   return out;
-}
-
-std::string to_string(const Agreement& a) {
-  std::vector<std::string> parts;
-  if (a.count == 0 && !a.ok()) return a.fault;
-  if (a.integers && a.allowed == 0) {
-    parts.push_back(a.mismatches ? fmt::format("{} of {} values differ", a.mismatches, a.count) : "the same");
-  } else {
-    auto snr = std::isinf(a.snr) ? std::string(a.snr > 0 ? "the same" : "0 was expected throughout")
-                                 : fmt::format("{:.1f} dB", a.snr);
-    if (std::isfinite(a.snr) && a.wanted_snr != 0)
-      snr += fmt::format(" ({:.1f} or more is right)", a.wanted_snr);
-    parts.push_back(snr);
-    if (a.ranking) {
-      const auto& r = *a.ranking;
-      if (r.rows == 1)
-        parts.push_back(r.top1   ? "top-1 and top-5 agree"
-                        : r.top5 ? "top-1 differs, top-5 agrees"
-                                 : "top-1 and top-5 differ");
-      else
-        parts.push_back(fmt::format("top-1 agrees in {} and top-5 in {} of {} rows", r.top1, r.top5, r.rows));
-    }
-    if (a.largest > 0) {
-      auto largest = fmt::format("largest error {:.3g}", a.largest);
-      if (!a.where.empty()) largest += fmt::format(" at [{}]", fmt::join(a.where, ","));
-      if (a.allowed != 0) largest += fmt::format(" ({:.3g} or less is right)", a.allowed);
-      parts.push_back(largest);
-    }
-  }
-  auto out = fmt::format("{}", fmt::join(parts, ", "));
-  return a.ok() ? out : out + ": " + a.fault;
 }
 
 }  // namespace lamina::check

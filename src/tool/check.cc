@@ -62,6 +62,7 @@ nlohmann::json judged_json(const check::Agreement& a) {
                    {"mismatches", a.mismatches},
                    {"count", a.count},
                    {"fault", a.fault}};
+  if (a.loss) j["score_loss"] = finite_number(a.loss->largest), j["allowed_score_loss"] = a.loss->allowed;
   if (a.ranking)
     j["ranking"] = {{"rows", a.ranking->rows}, {"top1", a.ranking->top1}, {"top5", a.ranking->top5}};
   return j;

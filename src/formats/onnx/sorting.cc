@@ -24,7 +24,9 @@ TopK top_k(std::int64_t axis, bool largest) {
 
 Values convert_top_k(Call& c) {
   const auto k = c.version() < 10 ? c.int_constant(c.i("k", 0)) : c.to_scalar(c.in(1));
-  return c.add_all(top_k(c.i("axis", -1), c.version() < 11 || c.flag("largest", true)), {c.in(0), k});
+  auto op = top_k(c.i("axis", -1), c.version() < 11 || c.flag("largest", true));
+  if (c.version() >= 11 && !c.flag("sorted", true)) op.sort = TopKSort::none, op.stable = false;
+  return c.add_all(op, {c.in(0), k});
 }
 
 template <bool kLargest>

@@ -19,8 +19,9 @@ TopK top_k(std::int64_t axis, TopKMode mode, ElementType index) {
 
 Values convert_top_k(Call& c) {
   const auto k = c.inputs() > 1 ? c.to_scalar(c.in(1)) : c.int_constant(c.i("k", 0));
-  return c.add_all(top_k(-1, TopKMode::max, c.type_attribute("index_type", ElementType::i32)), {c.in(0), k},
-                   2);
+  auto op = top_k(-1, TopKMode::max, c.type_attribute("index_type", ElementType::i32));
+  if (!c.flag("sorted", true)) op.sort = TopKSort::none, op.stable = false;
+  return c.add_all(op, {c.in(0), k}, 2);
 }
 
 /// The first of equal ones.

@@ -1,0 +1,179 @@
+#include "check/index_trail.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "base/element_types.h"
+#include "base/error.h"
+#include "ops/elementwise.h"
+#include "ops/eval.h"
+#include "ops/gathering.h"
+#include "ops/movement.h"
+#include "ops/shaping.h"
+#include "ops/sorting.h"
+
+namespace lamina::check {
+namespace {
+
+/// How many numbers may be made to find out which index gives which label.
+constexpr double kMostNumbers = 1 << 27;
+
+/// For each value whether it depends on the numbers in the inputs, not only on their shapes.
+std::vector<bool> varying(const Graph& graph) {
+  std::vector<bool> out(graph.value_slots(), false);
+  for (const auto v : graph.inputs()) out[v.index] = true;
+  for (const auto id : graph.order()) {
+    const Node& n = graph.node(id);
+    if (n.op.is<ShapeOf>()) continue;
+    const bool is =
+        n.op.has(Trait::impure | Trait::control_flow) ||
+        std::any_of(n.inputs.begin(), n.inputs.end(), [&](ValueId v) { return v.valid() && out[v.index]; });
+    for (const auto v : n.outputs) out[v.index] = is;
+  }
+  return out;
+}
+
+bool is_movement(const Node& n, std::size_t input) {
+  return input == 0 && (n.op.has(Trait::moves) || n.op.is<Slice>() || n.op.is<StridedSlice>() ||
+                        n.op.is<Gather>() || n.op.is<Split>() || n.op.is<VariadicSplit>());
+}
+
+/// Each element of the result is made of the element of `input` at the same place.
+bool is_pointwise(const Node& n, std::size_t input) {
+  if (!n.bodies.empty() || n.op.has(Trait::impure)) return false;
+  if (n.op.is<Gather>()) return input == 1;  // a table of labels, if shapes are the same
+  return n.op.has(Trait::elementwise) && (input == 0 || !n.op.has(Trait::unary_elementwise));
+}
+
+/// The result grows or shrinks by one with the index, if at all.
+bool is_shift(const Op& op) { return op.is<Add>() || op.is<Subtract>() || op.is<Convert>(); }
+
+std::optional<IndexTrail> trail_to(const Graph& graph, const std::vector<bool>& varies, ValueId v) {
+  IndexTrail out;
+  for (;;) {
+    const auto id = graph.producer(v);
+    if (!id.valid()) return std::nullopt;
+    const Node& n = graph.node(id);
+    const auto output =
+        static_cast<std::size_t>(std::find(n.outputs.begin(), n.outputs.end(), v) - n.outputs.begin());
+    if (n.op.is<TopK>() && output == 1) {
+      out.chooser = id;
+      break;
+    }
+    std::optional<std::size_t> from;
+    for (std::size_t i = 0; i < n.inputs.size(); ++i) {
+      if (!n.inputs[i].valid() || !varies[n.inputs[i].index]) continue;
+      if (from) return std::nullopt;
+      from = i;
+    }
+    if (!from || !(is_movement(n, *from) || is_pointwise(n, *from))) return std::nullopt;
+    out.steps.push_back({id, *from, output});
+    v = n.inputs[*from];
+  }
+  std::reverse(out.steps.begin(), out.steps.end());
+  const Node& chooser = graph.node(out.chooser);
+  out.watched = {chooser.inputs[0], chooser.outputs[1]};
+  for (const auto& s : out.steps) {
+    const auto& inputs = graph.node(s.node).inputs;
+    for (std::size_t i = 0; i < inputs.size(); ++i)
+      if (i != s.input && inputs[i].valid()) out.watched.push_back(inputs[i]);
+  }
+  return out;
+}
+
+}  // namespace
+
+std::vector<std::optional<IndexTrail>> index_trails(const Graph& graph) {
+  std::vector<std::optional<IndexTrail>> out;
+  const auto varies = varying(graph);
+  for (const auto& r : graph.results()) out.push_back(trail_to(graph, varies, r.value));
+  return out;
+}
+
+IndexReader::IndexReader(const Graph& graph, const IndexTrail& trail, std::vector<Tensor> watched)
+    : graph_(graph), trail_(trail), watched_(std::move(watched)) {
+  const auto axis = normalize_axis(graph.node(trail.chooser).op.as<TopK>()->axis, scores().rank(), "axis");
+  size_ = scores().shape()[axis];
+  if (size_ == 0 || indices().size() == 0) return;
+  find_sources();
+  if (!sources_.empty()) find_rule();
+}
+
+/// `sources`: the tensor holds numbers of elements, which stay what they are where they are not moved.
+Tensor IndexReader::follow(Tensor t, bool sources) const {
+  auto operand = watched_.begin() + 2;
+  for (const auto& s : trail_.steps) {
+    const Node& n = graph_.node(s.node);
+    std::vector<Tensor> in;
+    for (std::size_t i = 0; i < n.inputs.size(); ++i)
+      in.push_back(i == s.input ? t : n.inputs[i].valid() ? *operand++ : Tensor());
+    if (sources && !is_movement(n, s.input)) {
+      // Shapes that broadcasting or a table of vectors changes are not followed; an element that one operand
+      // gives to many would have no number of its own.
+      const auto made = evaluate_node(n, in, {});
+      if (made[s.output].shape() != t.shape()) return {};
+      continue;
+    }
+    t = evaluate_node(n, in, {})[s.output];
+  }
+  return t;
+}
+
+std::vector<double> IndexReader::result_of(std::int64_t index) const {
+  const Ints all(indices().size(), index);
+  return to_doubles(follow(from_ints(indices().element_type(), indices().shape(), all), false).to_aligned());
+}
+
+void IndexReader::find_sources() {
+  Ints numbers(indices().size());
+  std::iota(numbers.begin(), numbers.end(), 1);
+  const auto made = follow(from_ints(ElementType::i64, indices().shape(), numbers), true);
+  if (!made.valid()) return;
+  for (const auto n : to_numbers<std::int64_t>(made.to_aligned())) {
+    if (n < 1 || n > static_cast<std::int64_t>(numbers.size())) {  // a fill value
+      sources_.clear();
+      return;
+    }
+    sources_.push_back(static_cast<std::size_t>(n - 1));
+  }
+}
+
+void IndexReader::find_rule() {
+  linear_ = std::all_of(trail_.steps.begin(), trail_.steps.end(), [&](const IndexTrail::Step& s) {
+    const Node& n = graph_.node(s.node);
+    return is_movement(n, s.input) || is_shift(n.op);
+  });
+  if (linear_) {
+    base_ = result_of(0), slope_ = result_of(1);
+    const auto last = result_of(size_ - 1);
+    for (std::size_t e = 0; e < base_.size(); ++e) {
+      slope_[e] -= base_[e];
+      // Narrow types wrap, and floats of few bits do not hold every index.
+      linear_ &=
+          std::fabs(slope_[e]) == 1 && last[e] == base_[e] + slope_[e] * static_cast<double>(size_ - 1);
+    }
+  }
+  possible_ = linear_ || static_cast<double>(size_) * static_cast<double>(sources_.size()) <= kMostNumbers;
+}
+
+std::vector<std::vector<std::int64_t>> IndexReader::read(const Tensor& result) const {
+  const auto values = to_doubles(result.to_aligned());
+  std::vector<std::vector<std::int64_t>> out(values.size());
+  if (linear_) {
+    for (std::size_t e = 0; e < values.size(); ++e) {
+      const double index = (values[e] - base_[e]) * slope_[e];
+      if (index == std::trunc(index) && std::fabs(index) < 0x1p53)
+        out[e].push_back(static_cast<std::int64_t>(index));
+    }
+    return out;
+  }
+  for (std::int64_t j = 0; j < size_; ++j) {
+    const auto made = result_of(j);
+    for (std::size_t e = 0; e < values.size(); ++e)
+      if (made[e] == values[e]) out[e].push_back(j);
+  }
+  return out;
+}
+
+}  // namespace lamina::check

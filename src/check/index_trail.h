@@ -1,0 +1,60 @@
+#pragma once
+/// Results that are indices of a TopK (ArgMax and ArgMin are one with k = 1), or are made of such indices.
+#include <optional>
+#include <vector>
+
+#include "graph/graph.h"
+
+namespace lamina::check {
+
+/// The way of the indices from a TopK to a result: through operators that move elements, and through
+/// element-wise ones and tables of labels, whose other operands do not depend on the numbers in the inputs.
+struct IndexTrail {
+  struct Step {
+    NodeId node;
+    std::size_t input = 0, output = 0;  ///< by which the indices come in and leave
+  };
+  NodeId chooser;  ///< the TopK
+  std::vector<Step> steps;
+  /// The values to know of a run: the TopK's scores and indices, then what the steps read besides indices.
+  std::vector<ValueId> watched;
+};
+
+/// For each result the trail, or nothing where it consists of something else.
+std::vector<std::optional<IndexTrail>> index_trails(const Graph& graph);
+
+/// Finds the indices from which the elements of a result were made.
+class IndexReader {
+ public:
+  /// `watched`: the trail's values in a run on which shapes are as in the result.
+  IndexReader(const Graph& graph, const IndexTrail& trail, std::vector<Tensor> watched);
+
+  /// False where elements of the result cannot be followed, or that would take too long.
+  bool possible() const { return possible_; }
+  const Tensor& scores() const { return watched_[0]; }
+  const Tensor& indices() const { return watched_[1]; }
+  /// For each element of the result the element of the TopK's indices from which it is made.
+  const std::vector<std::size_t>& sources() const { return sources_; }
+  /// For each element of such a result the indices for which it would be that number: more than one where
+  /// labels repeat; none where no index gives it. An index may lie outside of the axis.
+  std::vector<std::vector<std::int64_t>> read(const Tensor& result) const;
+
+ private:
+  Tensor follow(Tensor t, bool sources) const;
+  /// The result if every index were this one.
+  std::vector<double> result_of(std::int64_t index) const;
+  void find_sources();
+  void find_rule();
+
+  const Graph& graph_;
+  const IndexTrail& trail_;
+  std::vector<Tensor> watched_;
+  std::int64_t size_ = 0;  ///< of the axis of scores
+  std::vector<std::size_t> sources_;
+  /// Where the result is base_ + slope_ * index; else results are made for each index.
+  bool linear_ = false;
+  std::vector<double> base_, slope_;
+  bool possible_ = false;
+};
+
+}  // namespace lamina::check
