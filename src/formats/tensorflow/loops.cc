@@ -170,6 +170,12 @@ class LoopImport {
     return v && !v->stays;
   }
 
+  /// Whether the condition only says where a Switch of the loop sends its data; it may be that data, too.
+  bool only_decides(std::uint32_t n) const {
+    const auto& inputs = links(n).inputs;
+    return is_switch(op(n)) && inputs.size() == 2 && inputs[0].node != frame_.condition;
+  }
+
   /// Nodes of the frame that make these, in order; loop variables are where that ends.
   std::vector<std::uint32_t> part(std::vector<std::uint32_t> open) const {
     std::set<std::uint32_t> seen(open.begin(), open.end());
@@ -184,8 +190,7 @@ class LoopImport {
         if (frames.depth(f) < frames.depth(frame_number_) || in_.branches_->dead(ref) ||
             merges.contains(ref.node))
           continue;
-        // The condition of the loop is not part of a Switch of this loop.
-        if (ref.node == frame_.condition && is_switch(op(n))) continue;
+        if (ref.node == frame_.condition && only_decides(n)) continue;
         if (seen.insert(ref.node).second) open.push_back(ref.node);
       }
       if (const auto choice = in_.branches_->choice(n);
@@ -197,6 +202,11 @@ class LoopImport {
     for (auto n : frame_.nodes)
       if (seen.contains(n) && !merges.contains(n)) nodes.push_back(n);
     return nodes;
+  }
+
+  /// What nodes of the loop have been read as is in a graph that the one to read next knows nothing of.
+  void forget() {
+    for (auto n : frame_.nodes) in_.values_[n].clear();
   }
 
   void read(const std::vector<std::uint32_t>& nodes) {
@@ -214,6 +224,7 @@ class LoopImport {
   ValueId first_condition() {
     Scope scope(around_.graph, &around_, frame_number_);
     const InScope reading(in_, scope);
+    forget();
     for (const auto& v : variables_) bind(scope, v, v.initial);
     read(condition_nodes_);
     return in_.lookup(Ref{frame_.condition, 0});
@@ -223,6 +234,7 @@ class LoopImport {
   /// and condition are its results.
   void read_once(Scope& scope) {
     const InScope reading(in_, scope);
+    forget();
     auto& body = scope.graph;
     add_counters(body);
     for (const auto& v : variables_)
