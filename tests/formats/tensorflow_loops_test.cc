@@ -326,6 +326,38 @@ TEST(TensorflowLoops, DamagedOnesAreRefused) {
   EXPECT_EQ(refusal(deep.bytes()), "loops are nested more than 8 deep");
 }
 
+TEST(TensorflowLoops, ScalarsAreNoLists) {
+  struct Reader {
+    std::string op;
+    std::vector<std::string> inputs;
+    std::string list;
+  };
+  const std::vector<Reader> readers{{"TensorArrayScatterV3", {"s", "all", "x", "s"}, "3"},
+                                    {"TensorArrayWriteV3", {"made", "s", "x", "s"}, "3"},
+                                    {"TensorArrayReadV3", {"s", "s", "s"}, "2"},
+                                    {"TensorArrayGatherV3", {"s", "all", "s"}, "2"},
+                                    {"TensorArraySizeV3", {"s", "s"}, "1"},
+                                    {"TensorArrayConcatV3", {"s", "s"}, "1"},
+                                    {"TensorListFromTensor", {"s", "all"}, "0"},
+                                    {"TensorListStack", {"s", "all"}, "0"},
+                                    {"TensorListSetItem", {"s", "s", "x"}, "0"},
+                                    {"TensorListGetItem", {"s", "s", "all"}, "0"},
+                                    {"TensorListLength", {"s"}, "0"},
+                                    {"TensorListGather", {"s", "all", "all"}, "0"},
+                                    {"TensorListConcatV2", {"s", "all", "all"}, "0"},
+                                    {"TensorListScatterIntoExistingList", {"s", "x", "all"}, "0"},
+                                    {"TensorListPushBack", {"s", "x"}, "0"},
+                                    {"TensorListPopBack", {"s", "all"}, "0"}};
+  for (const auto& r : readers) {
+    TensorflowGraph g;
+    g.input("x", {2}).constant("s", whole(0)).constant("all", shape_of({0, 1}));
+    g.node("TensorArrayV3", "made", {"s"}, {type("dtype", 1), flag("dynamic_size", true)});
+    g.node(r.op, "y", r.inputs);
+    EXPECT_EQ(refusal(g.bytes()),
+              "node \"y\" (" + r.op + "): input " + r.list + " is a scalar, wanted a list of tensors");
+  }
+}
+
 TEST(TensorflowLoops, WhatCannotBeIsListed) {
   TensorflowGraph g;
   g.input("x", {2}).input("n", {}, 3);
