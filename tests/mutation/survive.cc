@@ -164,11 +164,18 @@ ModelLimits limits_of(bool sizes_follow_from_data) {
   return limits;
 }
 
+/// Erases what no result depends on, in bodies, too.
+void erase_all_unused(Graph& g) {
+  g.erase_unused();
+  for (const auto id : g.order())
+    for (auto& body : g.bodies(id)) erase_all_unused(body);
+}
+
 /// Whether the interpreter gives results for what the results depend on. Nodes that nobody reads may fail.
 /// Throws Error(over_limit) for values beyond the limits.
 std::string interpreted(const Graph& original, const std::vector<Tensor>& inputs, const ModelLimits& limits) {
   Graph used = original;
-  used.erase_unused();
+  erase_all_unused(used);
   const WorkBounds bounds{.elements = limits.elements};
   const Within here(&bounds);
   try {
