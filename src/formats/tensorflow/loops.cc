@@ -60,9 +60,12 @@ class LoopImport {
     TensorType type{};
   };
 
-  /// Reads nodes into that scope while it lives.
+  /// Reads nodes of the loop into that scope while it lives. What they were in another graph is forgotten.
   struct InScope {
-    InScope(Importer& importer, Scope& scope) : in(importer), before(importer.scope_) { in.scope_ = &scope; }
+    InScope(LoopImport& loop, Scope& scope) : in(loop.in_), before(loop.in_.scope_) {
+      in.scope_ = &scope;
+      for (auto n : loop.frame_.nodes) in.values_[n].clear();
+    }
     ~InScope() { in.scope_ = before; }
     InScope(const InScope&) = delete;
     InScope& operator=(const InScope&) = delete;
@@ -204,11 +207,6 @@ class LoopImport {
     return nodes;
   }
 
-  /// What nodes of the loop have been read as is in a graph that the one to read next knows nothing of.
-  void forget() {
-    for (auto n : frame_.nodes) in_.values_[n].clear();
-  }
-
   void read(const std::vector<std::uint32_t>& nodes) {
     if ((in_.loop_budget_ -= std::ssize(nodes)) < 0)
       fail(ErrorCode::bad_file, "loops in each other have too many nodes");
@@ -223,8 +221,7 @@ class LoopImport {
 
   ValueId first_condition() {
     Scope scope(around_.graph, &around_, frame_number_);
-    const InScope reading(in_, scope);
-    forget();
+    const InScope reading(*this, scope);
     for (const auto& v : variables_) bind(scope, v, v.initial);
     read(condition_nodes_);
     return in_.lookup(Ref{frame_.condition, 0});
@@ -233,8 +230,7 @@ class LoopImport {
   /// The body with parameters of the types that carried values have for now: its last iteration's values
   /// and condition are its results.
   void read_once(Scope& scope) {
-    const InScope reading(in_, scope);
-    forget();
+    const InScope reading(*this, scope);
     auto& body = scope.graph;
     add_counters(body);
     for (const auto& v : variables_)
