@@ -45,9 +45,10 @@ std::optional<std::vector<std::size_t>> resized_axes(const InferContext& c, std:
   return axes;
 }
 
-/// Sizes come out in single precision, as in the frameworks.
+/// Sizes come out in single precision, as in the frameworks. Plans take denormal constants for 0.
 Dim scaled(const InferContext& c, const Dim& dim, float scale, bool rounds) {
-  c.require(std::isfinite(scale) && scale > 0, "scale is {}, wanted a positive number", scale);
+  c.require(std::isnormal(scale) && scale > 0, "scale is {}, wanted a positive number that is not denormal",
+            scale);
   if (!dim.known())
     return scale == std::floor(scale) && scale <= 1024 ? dim * Dim(static_cast<std::int64_t>(scale)) : Dim();
   const float size = static_cast<float>(dim.size()) * scale;

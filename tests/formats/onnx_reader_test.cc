@@ -114,6 +114,17 @@ TEST(OnnxReader, BrokenGraphs) {
   EXPECT_TRUE(shapes.starts_with("node \"y\" (Add, opset 13): ")) << shapes;
 }
 
+TEST(OnnxReader, NodesMayHaveNoOutputs) {
+  OnnxGraph g;
+  g.input("x", ElementType::f32, {"2"}).node("Relu", {"x"}, {}).node("Relu", {"x"}, {"y"}).output("y");
+  EXPECT_EQ(to_floats(run_onnx(g, {Tensor::of<float>({2}, std::vector<float>{-1, 2})})[0]),
+            (std::vector<float>{0, 2}));
+  g.node("Frobnicate", {"x"}, {}, {}, "f");
+  const auto m = read_onnx_bytes(onnx_model(g));
+  ASSERT_EQ(m.unsupported.size(), 1u);
+  EXPECT_EQ(m.unsupported[0].nodes, Strings{"f"});
+}
+
 TEST(OnnxReader, EveryUnsupportedOperatorIsListedOnce) {
   OnnxGraph g;
   g.input("x", ElementType::f32, {"2"}).node("Frobnicate", {"x"}, {"a"}, {attribute("k", 3)}, "one");

@@ -287,5 +287,58 @@ TEST(OnnxResize, PolicyTakesOneScaleAndRoundsSizes) {
   EXPECT_EQ(size("not_larger", {2, 7}), (Dims{1, 1, 2, 5}));  // scale 2/3: 5.33
 }
 
+TEST(OnnxResize, ScalesAndSizesAreOneForEachAxis) {
+  const auto said = [](const std::vector<Tensor>& inputs, const Texts& attributes, int opset = 19) {
+    try {
+      return to_string(run_node("Resize", inputs, attributes, opset).shape());
+    } catch (const Error& e) {
+      return std::string(e.what());
+    }
+  };
+  const Tensor x(ElementType::f32, {1, 1, 3, 8});
+  const auto axes = [](Ints which) { return attribute("axes", std::move(which)); };
+  for (const auto* policy : {"stretch", "not_larger", "not_smaller"}) {
+    const auto kept = attribute("keep_aspect_ratio_policy", policy);
+    const auto wants = [&](Tensor sizes, const Texts& more, const std::string& wanted) {
+      Texts all{kept};
+      all.insert(all.end(), more.begin(), more.end());
+      EXPECT_NE(said({x, {}, {}, std::move(sizes)}, all).find(wanted), std::string::npos)
+          << said({x, {}, {}, sizes}, all) << ", " << policy;
+    };
+    wants(longs({2}, {6, 12}), {axes({3})}, "sizes have shape [2], wanted [1]");
+    wants(longs({1}, {6}), {axes({2, 3})}, "sizes have shape [1], wanted [2]");
+    wants(longs({2, 2}, {6, 12, 6, 12}), {axes({2, 3})}, "sizes have shape [2,2], wanted [2]");
+    wants(longs({2}, {3, 12}), {axes({2, -2})}, "axes name the axis -2 twice");
+    wants(longs({2}, {6, 12}), {}, "sizes have shape [2], wanted [4]");
+    wants(longs({5}, {1, 1, 3, 8, 2}), {}, "sizes have shape [5], wanted [4]");
+  }
+  const auto scales = [&](Tensor s, const Texts& attributes, int opset = 19) {
+    return opset < 11 ? said({x, std::move(s)}, attributes, opset)
+                      : said({x, {}, std::move(s)}, attributes, opset);
+  };
+  const auto aligned = attribute("coordinate_transformation_mode", "align_corners");
+  for (const auto& more : std::vector<Texts>{{}, {aligned}}) {
+    Texts all = more;
+    all.push_back(axes({3}));
+    EXPECT_NE(scales(floats({2}, {1, 2}), all).find("scales have shape [2], wanted [1]"), std::string::npos);
+    EXPECT_NE(scales(floats({5}, {1, 1, 1, 1, 1}), more).find("scales have shape [5], wanted [4]"),
+              std::string::npos);
+  }
+  EXPECT_NE(scales(floats({2}, {1, 2}), {}, 10).find("scales have shape [2], wanted [4]"), std::string::npos);
+}
+
+/// Ones among the scales are for axes that the input must have.
+TEST(OnnxResize, RanksThatShowLaterMustFitTheScales) {
+  for (const auto& scales : {List{1, 1, 2, 2}, List{1, 1, 1, 1}}) {
+    OnnxGraph g;
+    g.input_without_shape("x", ElementType::f32).initializer("s", floats({4}, scales));
+    g.node("Resize", {"x", "", "s"}, {"y"}).output("y");
+    const auto last = static_cast<std::int64_t>(3 * scales[3]);
+    EXPECT_EQ(run_onnx(g, {Tensor(ElementType::f32, {1, 1, 1, 3})})[0].shape().back(), last);
+    for (const auto& sizes : {Dims{1, 1, 3}, Dims{1, 1, 1, 3, 1}})
+      EXPECT_THROW(run_onnx(g, {Tensor(ElementType::f32, sizes)}), Error);
+  }
+}
+
 }  // namespace
 }  // namespace lamina::testing

@@ -129,6 +129,39 @@ TEST(TensorflowLoops, ConditionsInside) {
   EXPECT_EQ(values(run(g, {floats({}, {3}), whole(4)}).at(0)), (List{4}));  // 6, 1, 2, 4
 }
 
+/// A Switch of the loop may send on the condition itself, which is true in the body.
+TEST(TensorflowLoops, ConditionsAreDataInTheBody) {
+  TensorflowGraph g;
+  g.input("x", {2}).input("n", {}, 3);
+  count(g, "n");
+  carry(g, "v", "x", "v/more");
+  g.node("Switch", "goes/on", {"while/cond", "while/cond"}).node("Identity", "is/on", {"goes/on:1"});
+  g.node("Cast", "number", {"is/on"}, {type("DstT", 1)}).node("Add", "v/more", {"v", "number"});
+  g.node("Exit", "y", {"v/switch"});
+  EXPECT_EQ(values(run(g, {floats({2}, {3, 4}), whole(3)}).at(0)), (List{6, 7}));
+  EXPECT_EQ(values(run(g, {floats({2}, {3, 4}), whole(0)}).at(0)), (List{3, 4}));
+}
+
+/// What a Switch sends on may have become the condition, which is no number to count with.
+TEST(TensorflowLoops, ConditionsInPlaceOfCarriedValuesAreRefused) {
+  for (const auto* decides : {"while/cond", "while/i/merge"}) {
+    TensorflowGraph g;
+    g.input("x", {2}).input("n", {}, 3).constant("while/zero", whole(0)).constant("while/one", whole(1));
+    g.node("Enter", "while/limit", {"n"}, {of("while"), flag("is_constant", true)});
+    g.node("Enter", "while/i/enter", {"while/zero"}, {of("while")});
+    g.node("Merge", "while/i/merge", {"while/i/enter", "while/i/next"});
+    g.node("Switch", "while/i/switch", {"while/cond", decides});
+    g.node("Identity", "while/i", {"while/i/switch:1"}).node("NextIteration", "while/i/next", {"more"});
+    g.node("Add", "more", {"while/i", "while/one"}).node("Less", "less", {"while/i/merge", "while/limit"});
+    g.node("LoopCond", "while/cond", {"less"});
+    carry(g, "v", "x", "v/twice");
+    g.node("Add", "v/twice", {"v", "v"}).node("Exit", "y", {"v/switch"});
+    EXPECT_EQ(refusal(g.bytes()),
+              "node \"more\" (Add): inputs 0 and 1 are boolean and i32, wanted equal element types")
+        << decides;
+  }
+}
+
 /// Squares of x's rows, by a list that is read and one that is written.
 TensorflowGraph squares(const std::vector<Attr>& written = {}) {
   TensorflowGraph g;
@@ -291,6 +324,38 @@ TEST(TensorflowLoops, DamagedOnesAreRefused) {
   for (int i = 1; i <= 9; ++i)
     deep.node("Enter", "e" + std::to_string(i), {"e" + std::to_string(i - 1)}, {of("f" + std::to_string(i))});
   EXPECT_EQ(refusal(deep.bytes()), "loops are nested more than 8 deep");
+}
+
+TEST(TensorflowLoops, ScalarsAreNoLists) {
+  struct Reader {
+    std::string op;
+    std::vector<std::string> inputs;
+    std::string list;
+  };
+  const std::vector<Reader> readers{{"TensorArrayScatterV3", {"s", "all", "x", "s"}, "3"},
+                                    {"TensorArrayWriteV3", {"made", "s", "x", "s"}, "3"},
+                                    {"TensorArrayReadV3", {"s", "s", "s"}, "2"},
+                                    {"TensorArrayGatherV3", {"s", "all", "s"}, "2"},
+                                    {"TensorArraySizeV3", {"s", "s"}, "1"},
+                                    {"TensorArrayConcatV3", {"s", "s"}, "1"},
+                                    {"TensorListFromTensor", {"s", "all"}, "0"},
+                                    {"TensorListStack", {"s", "all"}, "0"},
+                                    {"TensorListSetItem", {"s", "s", "x"}, "0"},
+                                    {"TensorListGetItem", {"s", "s", "all"}, "0"},
+                                    {"TensorListLength", {"s"}, "0"},
+                                    {"TensorListGather", {"s", "all", "all"}, "0"},
+                                    {"TensorListConcatV2", {"s", "all", "all"}, "0"},
+                                    {"TensorListScatterIntoExistingList", {"s", "x", "all"}, "0"},
+                                    {"TensorListPushBack", {"s", "x"}, "0"},
+                                    {"TensorListPopBack", {"s", "all"}, "0"}};
+  for (const auto& r : readers) {
+    TensorflowGraph g;
+    g.input("x", {2}).constant("s", whole(0)).constant("all", shape_of({0, 1}));
+    g.node("TensorArrayV3", "made", {"s"}, {type("dtype", 1), flag("dynamic_size", true)});
+    g.node(r.op, "y", r.inputs);
+    EXPECT_EQ(refusal(g.bytes()),
+              "node \"y\" (" + r.op + "): input " + r.list + " is a scalar, wanted a list of tensors");
+  }
 }
 
 TEST(TensorflowLoops, WhatCannotBeIsListed) {

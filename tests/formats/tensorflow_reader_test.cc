@@ -240,6 +240,18 @@ TEST(TensorflowReader, FunctionsStandForTheirBodies) {
   EXPECT_EQ(values(out.at(1)), (List{2, 4}));
 }
 
+/// Functions without results, which are called for what they print or check.
+TEST(TensorflowReader, NodesMayHaveNoOutputs) {
+  TensorflowGraph g;
+  g.function("nothing", {"v"}, {tf::node("Exp", "e", {"v"})}, {});
+  g.input("x", {2}).input("c", {}, 10).node("Relu", "y", {"x"});
+  g.node("StatelessIf", "none", {"c", "x"},
+         {tf::function("then_branch", "nothing"), tf::function("else_branch", "nothing")});
+  const auto out = run(g, {floats({2}, {-1, 2}), Tensor(ElementType::boolean, {})});
+  ASSERT_EQ(out.size(), 1u);
+  EXPECT_EQ(values(out[0]), (List{0, 2}));
+}
+
 TEST(TensorflowReader, IfChoosesBetweenFunctions) {
   TensorflowGraph g;
   g.function("yes", {"v"}, {tf::node("Exp", "e", {"v"})}, {{"u", "e:y:0"}});

@@ -9,6 +9,7 @@
 #include "api/inside.h"
 #include "base/arena.h"
 #include "base/random.h"
+#include "base/work_bounds.h"
 #include "check/check.h"
 #include "exec/variable_memory.h"
 #include "graph/same.h"
@@ -155,21 +156,42 @@ std::string ordinary(const Error& e) {
   return {};
 }
 
+/// Sizes that follow from data show only while a model runs: a value of more elements than tests can afford
+/// ends the run there, with an Error(over_limit).
+ModelLimits limits_of(bool sizes_follow_from_data) {
+  ModelLimits limits;
+  if (sizes_follow_from_data) limits.elements = kMostElements;
+  return limits;
+}
+
+/// Erases what no result depends on, in bodies, too.
+void erase_all_unused(Graph& g) {
+  g.erase_unused();
+  for (const auto id : g.order())
+    for (auto& body : g.bodies(id)) erase_all_unused(body);
+}
+
 /// Whether the interpreter gives results for what the results depend on. Nodes that nobody reads may fail.
-std::string interpreted(const Graph& original, const std::vector<Tensor>& inputs) {
+/// Throws Error(over_limit) for values beyond the limits.
+std::string interpreted(const Graph& original, const std::vector<Tensor>& inputs, const ModelLimits& limits) {
   Graph used = original;
-  used.erase_unused();
+  erase_all_unused(used);
+  const WorkBounds bounds{.elements = limits.elements};
+  const Within here(&bounds);
   try {
     interpret(used, inputs);
     return {};
   } catch (const Error& e) {
+    if (e.code() == ErrorCode::over_limit) throw;
     return e.what();
   }
 }
 
-Survival run(const Model& model, const Graph& graph, const std::vector<Tensor>& inputs, std::uint64_t seed) {
+Survival run(const Model& model, const Graph& graph, const std::vector<Tensor>& inputs,
+             const ModelLimits& limits, std::uint64_t seed) {
   Survival out;
   Options options;
+  options.limits = limits;
   options.threads = 1 + static_cast<int>(seed % 2);
   options.keep_weights = true;
   CompiledModel compiled(model, options);
@@ -181,6 +203,7 @@ Survival run(const Model& model, const Graph& graph, const std::vector<Tensor>& 
   try {
     request.run();
   } catch (const Error& e) {
+    if (e.code() == ErrorCode::over_limit && limits.elements == kMostElements) throw;
     out.reached = Reached::failed;
     out.problem = ordinary(e);
     failed = e.what();
@@ -189,7 +212,7 @@ Survival run(const Model& model, const Graph& graph, const std::vector<Tensor>& 
   const bool impure = any_node(graph, [](const Node& n) { return n.op.has(Trait::impure); });
   if (impure) return out;
   const auto all = with_variables(impl.program(), inputs);
-  const auto reference = interpreted(impl.original(), all);
+  const auto reference = interpreted(impl.original(), all, limits);
   if (reference.empty() != failed.empty()) {
     // An error that only one of them meets.
     out.problem = failed.empty() ? fmt::format("the plan gives a result, the interpreter: {}", reference)
@@ -233,9 +256,7 @@ Survival read_and_run(const ModelFiles& files, std::uint64_t seed) {
   } catch (const Error& e) {  // a run says the same
     if (out.problem = ordinary(e); !out.problem.empty()) return out;
   }
-  out = run(model, graph, *inputs, seed);
-  out.sizes_follow_from_data = open;
-  return out;
+  return run(model, graph, *inputs, limits_of(open), seed);
 }
 
 }  // namespace
@@ -251,14 +272,13 @@ Survival survive(TreeFormat, const ModelFiles& files, std::uint64_t seed) {
   try {
     out = read_and_run(files, seed);
   } catch (const Error& e) {
+    if (e.code() == ErrorCode::over_limit) out.reached = Reached::large;
     out.problem = ordinary(e);
     out.error = e.what();
   } catch (const std::exception& e) {
     out.problem = fmt::format("another exception: {}", e.what());
   }
-  // Sizes that follow from data have bounds of their own, which a caller sets.
-  if (const auto more = peak_kilobytes() - before;
-      more > kMostKilobytes && out.problem.empty() && !out.sizes_follow_from_data)
+  if (const auto more = peak_kilobytes() - before; more > kMostKilobytes && out.problem.empty())
     out.problem = fmt::format("{} MB of memory", more >> 10);
   return out;
 }

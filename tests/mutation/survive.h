@@ -13,7 +13,6 @@ std::string_view name_of(Reached reached);
 
 struct Survival {
   Reached reached = Reached::refused;
-  bool sizes_follow_from_data = false;
   std::string problem = {};  ///< what must not be; empty when all is well
   std::string error = {};    ///< the Error with which it ended, which is fine
 };

@@ -161,6 +161,7 @@ TEST(Interpolate, shapes) {
   EXPECT_EQ(infer(scales, {x, f32({4})}), "f32[?,?,?,?]");
   EXPECT_EQ(infer(scales, {f32(Shape()), f32({4})}), "f32[...]");
   EXPECT_ERROR(infer(scales, {x, floats({0, 1}), ints({2, 3})}), "scale is 0, wanted a positive number");
+  EXPECT_ERROR(infer(scales, {x, floats({1, 1e-40f}), ints({2, 3})}), "positive number that is not denormal");
   EXPECT_ERROR(infer(scales, {x, floats({1, 1e30f}), ints({2, 3})}), "wanted less than");
   EXPECT_ERROR(infer(sizes, {x, ints({20}), ints({2, 3})}), "number of sizes or scales is 1, wanted 2");
   EXPECT_ERROR(infer(sizes, {x, ints({-20}), ints({2})}), "size -20");

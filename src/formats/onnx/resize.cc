@@ -35,27 +35,43 @@ bool is_given(const Call& c, std::size_t input) {
   return !(shape.ranked() && shape.rank() == 1 && shape[0].is(0));
 }
 
+/// The number of axes that scales or sizes are given for, where it is known. `axes`: empty for all.
+std::optional<std::size_t> count_of_axes(const Call& c, const Ints& axes) {
+  if (!axes.empty()) return axes.size();
+  const auto& shape = c.type(c.in(0)).shape;
+  return shape.ranked() ? std::optional(shape.rank()) : std::nullopt;
+}
+
+/// Scales, or sizes, of which there is one for each axis, as far as that is known before the model runs.
+ValueId one_for_each(const Call& c, ValueId values, const Ints& axes, std::string_view what) {
+  const auto& shape = c.type(values).shape;
+  const auto count = count_of_axes(c, axes);
+  if (!count || !shape.ranked()) return values;
+  if (shape.rank() > 1 || (shape.count().known() && !shape.count().is(static_cast<std::int64_t>(*count))))
+    c.fail("{} have shape {}, wanted [{}]", what, to_string(shape), *count);
+  return values;
+}
+
 /// The axes that scales, or sizes, leave as they are need not be spoken of.
 struct Target {
   Ints axes;                    // of the values; empty: all, in order
   std::vector<bool> unchanged;  // by value, where known
 };
 
+/// Nothing where the numbers may be too many or too few: the operator says so when the model runs.
 void note_unchanged(const Call& c, Target& t, ValueId values, bool scales) {
+  const auto count = count_of_axes(c, t.axes);
   if (scales) {
-    if (const auto known = c.known(values))
-      for (auto s : to_doubles(*known)) t.unchanged.push_back(s == 1);
+    const auto known = c.known(values);
+    if (!known || known->size() != count) return;
+    for (auto s : to_doubles(*known)) t.unchanged.push_back(s == 1);
     return;
   }
   const auto dims = dims_of_value(c.graph(), values);
   const auto& shape = c.type(c.in(0)).shape;
-  if (!dims || !shape.ranked()) return;
-  for (std::size_t i = 0; i < dims->size(); ++i) {
-    const auto axis = t.axes.empty()      ? i
-                      : i < t.axes.size() ? static_cast<std::size_t>(t.axes[i])
-                                          : shape.rank();
-    t.unchanged.push_back(axis < shape.rank() && (*dims)[i].same(shape[axis]));
-  }
+  if (!dims || !shape.ranked() || dims->size() != count) return;
+  for (std::size_t i = 0; i < dims->size(); ++i)
+    t.unchanged.push_back((*dims)[i].same(shape[t.axes.empty() ? i : static_cast<std::size_t>(t.axes[i])]));
 }
 
 /// Interpolate along the axes that change.
@@ -108,8 +124,7 @@ void check_corners(const Call& c, const Interpolate& op, ValueId scales, const I
   if (!known || !shape.ranked()) c.unsupported("align_corners with scales or a rank that is not known");
   const auto factors = to_floats(*known);
   for (std::size_t i = 0; i < factors.size(); ++i) {
-    const auto axis = axes.empty() ? i : i < axes.size() ? static_cast<std::size_t>(axes[i]) : shape.rank();
-    if (axis >= shape.rank()) c.fail("has {} scales for {} axes", factors.size(), shape.rank());
+    const auto axis = axes.empty() ? i : static_cast<std::size_t>(axes[i]);
     // In single precision, as sizes are made: 20 times 0.3 are 6 pixels.
     const auto size = shape[axis].known() ? factors[i] * static_cast<float>(shape[axis].size()) : factors[i];
     if (size != std::floor(size)) c.unsupported("align_corners with a scale that gives {} pixels", size);
@@ -132,7 +147,7 @@ Values convert_resize(Call& c) {
   if (c.version() < 11) {
     op.coordinate_transformation_mode = CoordinateMode::asymmetric;
     op.nearest_mode = first_nearest_mode(c);
-    return interpolate(c, op, c.in(1), {});
+    return interpolate(c, op, one_for_each(c, c.in(1), {}, "scales"), {});
   }
   op.coordinate_transformation_mode =
       named<CoordinateMode>(c, "coordinate_transformation_mode", "half_pixel");
@@ -143,22 +158,28 @@ Values convert_resize(Call& c) {
   op.extrapolation_value = c.f("extrapolation_value", 0);
   Target target;
   if (const auto axes = c.maybe_ints("axes"))
-    for (auto a : *axes) target.axes.push_back(static_cast<std::int64_t>(c.axis(a, c.known_rank(c.in(0)))));
+    for (auto a : *axes) {
+      target.axes.push_back(static_cast<std::int64_t>(c.axis(a, c.known_rank(c.in(0)))));
+      if (std::count(target.axes.begin(), target.axes.end(), target.axes.back()) > 1)
+        c.fail("axes name the axis {} twice", a);
+    }
   const bool crop = op.coordinate_transformation_mode == CoordinateMode::tf_crop_and_resize;
   const auto roi = crop ? c.in(1) : ValueId{};
   if (is_given(c, 2)) {
-    check_corners(c, op, c.in(2), target.axes);
-    return interpolate(c, op, c.in(2), target, roi);
+    const auto scales = one_for_each(c, c.in(2), target.axes, "scales");
+    check_corners(c, op, scales, target.axes);
+    return interpolate(c, op, scales, target, roi);
   }
   if (!is_given(c, 3)) c.fail("has neither scales nor sizes");
+  const auto sizes = one_for_each(c, c.in(3), target.axes, "sizes");
   const auto policy = c.s("keep_aspect_ratio_policy", "stretch");
   if (policy == "not_larger" || policy == "not_smaller") {
     op.shape_calculation_mode = ShapeCalculationMode::rounded_scales;
-    return interpolate(c, op, common_scale(c, c.in(3), target.axes, policy == "not_smaller"), target, roi);
+    return interpolate(c, op, common_scale(c, sizes, target.axes, policy == "not_smaller"), target, roi);
   }
   if (policy != "stretch") c.fail("keep_aspect_ratio_policy is \"{}\"", policy);
   op.shape_calculation_mode = ShapeCalculationMode::sizes;
-  return interpolate(c, op, c.in(3), target, roi);
+  return interpolate(c, op, sizes, target, roi);
 }
 
 Values convert_upsample(Call& c) {
@@ -167,12 +188,12 @@ Values convert_upsample(Call& c) {
   op.shape_calculation_mode = ShapeCalculationMode::scales;
   op.coordinate_transformation_mode = CoordinateMode::asymmetric;
   op.nearest_mode = NearestMode::floor;
-  if (c.version() >= 9) return interpolate(c, op, c.in(1), {});
+  if (c.version() >= 9) return interpolate(c, op, one_for_each(c, c.in(1), {}, "scales"), {});
   const auto scales = c.floats("scales");
   if (scales.empty()) c.fail("has no scales");
   const auto values =
       c.constant(from_doubles(ElementType::f32, {static_cast<std::int64_t>(scales.size())}, scales));
-  return interpolate(c, op, values, {});
+  return interpolate(c, op, one_for_each(c, values, {}, "scales"), {});
 }
 
 }  // namespace

@@ -90,8 +90,8 @@ bool takes_sequences(std::string_view op_type) {
 void erase_sequences(Graph& graph) {
   for (auto n = static_cast<std::uint32_t>(graph.node_slots()); n-- > 0;) {
     const auto& node = graph.node({n});
-    if (!node.erased() && is_sequence(graph, node.outputs[0]) && graph.readers(node.outputs[0]) == 0)
-      graph.erase({n});
+    if (node.erased() || node.outputs.empty()) continue;
+    if (is_sequence(graph, node.outputs[0]) && graph.readers(node.outputs[0]) == 0) graph.erase({n});
   }
 }
 

@@ -150,8 +150,8 @@ std::optional<Values> convert_complex(Call& c, Converter converter) {
 void erase_unread_complex(Graph& graph) {
   for (auto i = static_cast<std::uint32_t>(graph.node_slots()); i-- > 0;) {
     const auto& node = graph.node({i});
-    if (!node.erased() && is_complex(graph, node.outputs[0]) && graph.readers(node.outputs[0]) == 0)
-      graph.erase({i});
+    if (node.erased() || node.outputs.empty()) continue;
+    if (is_complex(graph, node.outputs[0]) && graph.readers(node.outputs[0]) == 0) graph.erase({i});
   }
 }
 

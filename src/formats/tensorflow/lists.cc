@@ -34,6 +34,13 @@ ValueId unwritten_length(const Graph& graph, ValueId list) {
 
 bool is_written(const Call& c, ValueId list) { return c.element(list) != ElementType::undefined; }
 
+/// An input that is a list. Throws where it cannot be one: the elements lie along the first axis.
+ValueId list_in(const Call& c, std::size_t input) {
+  const auto list = c.in(input);
+  if (c.rank(list) == std::size_t{0}) c.fail("input {} is a scalar, wanted a list of tensors", input);
+  return list;
+}
+
 /// Throws for lists that nothing was written to.
 ValueId written(Call& c, ValueId list) {
   if (!is_written(c, list)) c.unsupported("a list of tensors whose elements are not known");
@@ -184,14 +191,14 @@ Values convert_array(Call& c) {
   return {c.number(0, ElementType::i32), make_list(c, c.in(0), type, shape)};
 }
 
-Values convert_array_write(Call& c) { return {with_item(c, c.in(3), c.in(1), c.in(2), grows(c))}; }
+Values convert_array_write(Call& c) { return {with_item(c, list_in(c, 3), c.in(1), c.in(2), grows(c))}; }
 Values convert_array_read(Call& c) {
-  return {c.add(Gather{}, {written(c, c.in(2)), c.in(1), c.int_constant(0)})};
+  return {c.add(Gather{}, {written(c, list_in(c, 2)), c.in(1), c.int_constant(0)})};
 }
-Values convert_array_scatter(Call& c) { return {with_items(c, c.in(3), c.in(1), c.in(2))}; }
-Values convert_array_gather(Call& c) { return {items_at(c, c.in(2), c.in(1))}; }
-Values convert_array_size(Call& c) { return {length_of(c, c.in(1))}; }
-Values convert_array_concat(Call& c) { return joined(c, c.in(1)); }
+Values convert_array_scatter(Call& c) { return {with_items(c, list_in(c, 3), c.in(1), c.in(2))}; }
+Values convert_array_gather(Call& c) { return {items_at(c, list_in(c, 2), c.in(1))}; }
+Values convert_array_size(Call& c) { return {length_of(c, list_in(c, 1))}; }
+Values convert_array_concat(Call& c) { return joined(c, list_in(c, 1)); }
 Values convert_array_split(Call& c) { return {cut(c, c.in(1), c.in(2))}; }
 
 // The list comes first.
@@ -206,27 +213,27 @@ Values convert_empty(Call& c) {
   return {make_list(c, c.int_constant(0), type, element_shape(c, c.in(0)))};
 }
 
-Values convert_from_tensor(Call& c) { return {c.in(0)}; }
-Values convert_stack(Call& c) { return {written(c, c.in(0))}; }
+Values convert_from_tensor(Call& c) { return {list_in(c, 0)}; }
+Values convert_stack(Call& c) { return {written(c, list_in(c, 0))}; }
 Values convert_set_item(Call& c) {
-  return {with_item(c, c.in(0), c.in(1), c.in(2), c.flag("resize_if_index_out_of_bounds"))};
+  return {with_item(c, list_in(c, 0), c.in(1), c.in(2), c.flag("resize_if_index_out_of_bounds"))};
 }
 Values convert_get_item(Call& c) {
-  return {c.add(Gather{}, {written(c, c.in(0)), c.in(1), c.int_constant(0)})};
+  return {c.add(Gather{}, {written(c, list_in(c, 0)), c.in(1), c.int_constant(0)})};
 }
-Values convert_length(Call& c) { return {length_of(c, c.in(0))}; }
-Values convert_list_gather(Call& c) { return {items_at(c, c.in(0), c.in(1))}; }
-Values convert_list_concat(Call& c) { return joined(c, c.in(0)); }
+Values convert_length(Call& c) { return {length_of(c, list_in(c, 0))}; }
+Values convert_list_gather(Call& c) { return {items_at(c, list_in(c, 0), c.in(1))}; }
+Values convert_list_concat(Call& c) { return joined(c, list_in(c, 0)); }
 Values convert_list_split(Call& c) { return {cut(c, c.in(0), c.in(2))}; }
-Values convert_scatter_into(Call& c) { return {with_items(c, c.in(0), c.in(2), c.in(1))}; }
+Values convert_scatter_into(Call& c) { return {with_items(c, list_in(c, 0), c.in(2), c.in(1))}; }
 
 Values convert_push_back(Call& c) {
-  const auto list = fitted(c, c.in(0), c.in(1));
+  const auto list = fitted(c, list_in(c, 0), c.in(1));
   return {c.concat({list, alone(c, c.in(1))}, 0)};
 }
 
 Values convert_pop_back(Call& c) {
-  const auto list = written(c, c.in(0));
+  const auto list = written(c, list_in(c, 0));
   const auto one = c.ints_constant({1}), zero = c.ints_constant({0}), last = c.ints_constant({-1});
   const auto end = c.ints_constant({std::numeric_limits<std::int64_t>::max()});
   return {c.add(Slice{}, {list, zero, last, one, zero}),

@@ -60,9 +60,12 @@ class LoopImport {
     TensorType type{};
   };
 
-  /// Reads nodes into that scope while it lives.
+  /// Reads nodes of the loop into that scope while it lives. What they were in another graph is forgotten.
   struct InScope {
-    InScope(Importer& importer, Scope& scope) : in(importer), before(importer.scope_) { in.scope_ = &scope; }
+    InScope(LoopImport& loop, Scope& scope) : in(loop.in_), before(loop.in_.scope_) {
+      in.scope_ = &scope;
+      for (auto n : loop.frame_.nodes) in.values_[n].clear();
+    }
     ~InScope() { in.scope_ = before; }
     InScope(const InScope&) = delete;
     InScope& operator=(const InScope&) = delete;
@@ -170,6 +173,12 @@ class LoopImport {
     return v && !v->stays;
   }
 
+  /// Whether the condition only says where a Switch of the loop sends its data; it may be that data, too.
+  bool only_decides(std::uint32_t n) const {
+    const auto& inputs = links(n).inputs;
+    return is_switch(op(n)) && inputs.size() == 2 && inputs[0].node != frame_.condition;
+  }
+
   /// Nodes of the frame that make these, in order; loop variables are where that ends.
   std::vector<std::uint32_t> part(std::vector<std::uint32_t> open) const {
     std::set<std::uint32_t> seen(open.begin(), open.end());
@@ -184,8 +193,7 @@ class LoopImport {
         if (frames.depth(f) < frames.depth(frame_number_) || in_.branches_->dead(ref) ||
             merges.contains(ref.node))
           continue;
-        // The condition of the loop is not part of a Switch of this loop.
-        if (ref.node == frame_.condition && is_switch(op(n))) continue;
+        if (ref.node == frame_.condition && only_decides(n)) continue;
         if (seen.insert(ref.node).second) open.push_back(ref.node);
       }
       if (const auto choice = in_.branches_->choice(n);
@@ -213,7 +221,7 @@ class LoopImport {
 
   ValueId first_condition() {
     Scope scope(around_.graph, &around_, frame_number_);
-    const InScope reading(in_, scope);
+    const InScope reading(*this, scope);
     for (const auto& v : variables_) bind(scope, v, v.initial);
     read(condition_nodes_);
     return in_.lookup(Ref{frame_.condition, 0});
@@ -222,7 +230,7 @@ class LoopImport {
   /// The body with parameters of the types that carried values have for now: its last iteration's values
   /// and condition are its results.
   void read_once(Scope& scope) {
-    const InScope reading(in_, scope);
+    const InScope reading(*this, scope);
     auto& body = scope.graph;
     add_counters(body);
     for (const auto& v : variables_)
