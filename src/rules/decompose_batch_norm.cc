@@ -23,6 +23,10 @@ Found<Decomposed> decomposed(const Match& m, double epsilon, const std::array<Pa
   if (!is_float(type) || m.type(gamma).element != type)
     return Verdict::no("{} is {}, the statistics are {}", m.label(x), name_of(type),
                        name_of(m.type(gamma).element));
+  if (bits_of(type) < 16)
+    return Verdict::no("each of the four steps would round {} to {}", m.label(x), name_of(type));
+  if (const auto channels = static_cast<std::int64_t>(m.tensor(mean).size()); !m.shape(x)[1].is(channels))
+    return Verdict::no("the channels of {} are not known: the statistics are {}", m.label(x), channels);
   const auto mu = to_doubles(m.tensor(mean)), var = to_doubles(m.tensor(variance));
   const auto dims = along_axis(m.shape(x).rank() - 1, 0, mu.size());
   std::vector<double> scale(mu.size()), shift(mu.size());
