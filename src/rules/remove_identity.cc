@@ -8,6 +8,7 @@
 #include "ops/movement.h"
 #include "ops/reduction.h"
 #include "ops/shaping.h"
+#include "rules/certain_shapes.h"
 #include "rules/rules.h"
 #include "rules/support.h"
 
@@ -100,15 +101,17 @@ bool others_are_certain(const Graph& g, const Node& n) {
   });
 }
 
-/// A Reshape to a size that is given fails where the input has another one; -1 is what the input has.
+/// A Reshape to a size that is given fails where the input has another one, which inference does not see
+/// where the size is computed; -1 is what the input has.
 bool reshape_keeps_shape(const Graph& g, const Node& n) {
   const auto& in = g.type(n.inputs[0]).shape;
   const auto& out = g.type(n.outputs[0]).shape;
-  if (in.same(out)) return true;
-  const auto pattern = n.op.is<Reshape>() ? dims_of_value(g, n.inputs[1]) : std::nullopt;
+  if (!n.op.is<Reshape>()) return in.same(out);
+  if (in.same(out)) return is_certain_to_fit(g, n);
+  const auto pattern = dims_of_value(g, n.inputs[1]);
   if (!pattern || !same_shape_of_same_count(in, out) || pattern->size() != in.rank()) return false;
   for (std::size_t i = 0; i < in.rank(); ++i)
-    if (!in[i].same(out[i]) && !(*pattern)[i].is(-1)) return false;
+    if (!(*pattern)[i].is(-1) && !in[i].same((*pattern)[i])) return false;
   return true;
 }
 
@@ -121,7 +124,8 @@ bool keeps_every_element(const Graph& g, const Node& n) {
   if (n.op.is<ConvertLike>()) return g.type(n.inputs[0]).element == g.type(n.outputs[0]).element;
   if (n.op.has(Trait::keeps_values)) return reshape_keeps_shape(g, n);
   if (!others_are_certain(g, n)) return false;
-  if (n.op.is<Broadcast>() || n.op.is<Tile>()) return in.same(out);
+  if (n.op.is<Broadcast>()) return in.same(out) && broadcasts_within(g, n.inputs[1], n.inputs[0]);
+  if (n.op.is<Tile>()) return in.same(out);
   if (n.op.is<Transpose>()) {
     if (const auto order = transpose_order(g, n)) return std::is_sorted(order->begin(), order->end());
     const auto given = constant_ints(g, n, 1);  // of a rank that is not known
