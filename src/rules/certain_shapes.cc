@@ -57,8 +57,11 @@ std::optional<Element> handed_on(const Graph& g, const Node& n, std::int64_t at)
   if (n.op.is<Concat>()) return part_of_concat(g, n, at);
   if (n.op.is<Gather>()) return element_of_gather(g, n, at);
   if (n.op.is<Slice>()) return element_of_slice(g, n, at);
-  const bool keeps = n.op.has(Trait::keeps_values) && length_of(g, n.inputs[0]);
-  return keeps ? std::optional(Element{n.inputs[0], at}) : std::nullopt;
+  const auto is_of_sizes = [&](ValueId v) { return is_integer(g.type(v).element) && length_of(g, v); };
+  const bool keeps = n.op.has(Trait::keeps_values) || n.op.is<Convert>();
+  return keeps && is_of_sizes(n.inputs[0]) && is_of_sizes(n.outputs[0])
+             ? std::optional(Element{n.inputs[0], at})
+             : std::nullopt;
 }
 
 /// The axis of a value whose size a ShapeOf gave as the element.
