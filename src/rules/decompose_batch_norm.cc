@@ -23,6 +23,10 @@ Found<Decomposed> decomposed(const Match& m, double epsilon, const std::array<Pa
   if (!is_float(type) || m.type(gamma).element != type)
     return Verdict::no("{} is {}, the statistics are {}", m.label(x), name_of(type),
                        name_of(m.type(gamma).element));
+  if (bits_of(type) < 16)
+    return Verdict::no("each of the four steps would round {} to {}", m.label(x), name_of(type));
+  if (const auto channels = static_cast<std::int64_t>(m.tensor(mean).size()); !m.shape(x)[1].is(channels))
+    return Verdict::no("the channels of {} are not known: the statistics are {}", m.label(x), channels);
   const auto mu = to_doubles(m.tensor(mean)), var = to_doubles(m.tensor(variance));
   const auto dims = along_axis(m.shape(x).rank() - 1, 0, mu.size());
   std::vector<double> scale(mu.size()), shift(mu.size());
@@ -96,17 +100,16 @@ Found<WrittenNorm> written(const Match& m) {
   const Node& n = m.root_node();
   const auto x = n.inputs[0], y = n.outputs[0];
   WrittenNorm out;
-  if (uniform_value(g, n.inputs[1]) != 1.0) {
-    auto scale = operand(m, n.inputs[1]);
-    if (!scale) return scale.verdict();
-    out.scale = *scale;
-  }
+  // What is left out must fit, too.
+  auto scale = operand(m, n.inputs[1]);
+  if (!scale) return scale.verdict();
+  if (uniform_value(g, n.inputs[1]) != 1.0) out.scale = *scale;
   const bool no_shift =
       !has_input(n, 2) || (uniform_value(g, n.inputs[2]) == 0.0 && !sign_of_zero_matters(g, y));
-  if (!no_shift) {
+  if (has_input(n, 2)) {
     auto shift = operand(m, n.inputs[2]);
     if (!shift) return shift.verdict();
-    out.shift = *shift;
+    if (!no_shift) out.shift = *shift;
   }
   if (!out.scale.value.valid() && !out.shift.value.valid())
     if (auto v = output_stays_apart(m, y, x); !v) return v;

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "ops/shaping.h"
+#include "rules/certain_shapes.h"
 #include "rules/rules.h"
 #include "rules/support.h"
 
@@ -30,7 +31,8 @@ bool may_compute_sizes(const Graph& g, const Node& n) {
 
 /// A constant pattern for a Reshape whose pattern is computed: 0 where the input's size stays in its place,
 /// at most one -1 for another size that is not known. A size in the pattern that turns out to be 0 may stand
-/// for the input's; what a -1 stands for is certain only where no size beside it can be 0.
+/// for the input's; what a -1 stands for is certain only where no size beside it can be 0. A size that may be
+/// another than the elements allow stays: the -1 would take what the elements allow.
 Found<Ints> computed_pattern(const Match& m) {
   const Graph& g = m.graph();
   const Node& n = m.root_node();
@@ -52,6 +54,9 @@ Found<Ints> computed_pattern(const Match& m) {
     return Verdict::no(
         "{} may be empty: the number of its elements would not tell the size that is not known",
         m.label(n.inputs[0]));
+  if (open == 1 && !is_certain_to_fit(g, n))
+    return Verdict::no("{} may have more or fewer elements than the sizes that are computed for it",
+                       m.label(n.inputs[0]));
   return out;
 }
 

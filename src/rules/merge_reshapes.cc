@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "ops/shaping.h"
+#include "rules/certain_shapes.h"
 #include "rules/rules.h"
 #include "rules/support.h"
 #include "rules/transposes.h"
@@ -59,11 +60,15 @@ Verdict nothing_above(const Match& m) {
   return Verdict::no("'{}' is exempt", m.graph().label(m.graph().producer(m.root_node().inputs[0])));
 }
 
+Verdict more_unknown(const Shape& shape) {
+  return Verdict::no("more than one size of {} is unknown", to_string(shape));
+}
+
 /// The shape of the root's result as the pattern of a Reshape.
 Found<Tensor> pattern_of_result(const Match& m) {
   const auto& shape = m.graph().type(m.root_node().outputs[0]).shape;
   const auto pattern = reshape_pattern(shape);
-  if (!pattern) return Verdict::no("more than one size of {} is unknown", to_string(shape));
+  if (!pattern) return more_unknown(shape);
   return ints_tensor(*pattern);
 }
 
@@ -71,15 +76,41 @@ struct Reshaped {
   ReshapeRun run;
   Tensor pattern;
 };
+
+/// `next`, which alone reads the node, will take it into a run: one Reshape to the shape of `next` fails
+/// where one of both fails.
+bool goes_on(const Graph& g, const Node& n, NodeId next) {
+  if (!next.valid()) return false;
+  const auto pattern = reshape_pattern(g.type(g.node(next).outputs[0]).shape);
+  return pattern && is_certain_to_fit(g, g.node(next), *pattern) && is_certain_to_fit(g, n, *pattern);
+}
+
+/// The nodes whose checks the Reshape that replaces them makes, or that cannot fail.
+Verdict keep_certain(const Match& m, ReshapeRun& run, const Ints& pattern) {
+  const Graph& g = m.graph();
+  const auto may_fail = [&](NodeId id) {
+    return Verdict::no("{} may fail in a run where one Reshape to {} would not",
+                       m.label(g.node(id).outputs[0]), to_string(pattern));
+  };
+  if (!is_certain_to_fit(g, m.root_node(), pattern)) return may_fail(m.root());
+  const auto first =
+      std::ranges::find_if(run.nodes, [&](NodeId id) { return !is_certain_to_fit(g, g.node(id), pattern); });
+  if (first == run.nodes.begin()) return may_fail(*first);
+  run.nodes.erase(first, run.nodes.end());
+  run.x = g.node(run.nodes.back()).inputs[0];
+  return Verdict::yes();
+}
+
 Found<Reshaped> one_reshape(const Match& m) {
   const Graph& g = m.graph();
-  const auto next = next_of_run(m, reshapes);
-  if (next.valid() && reshape_pattern(g.type(g.node(next).outputs[0]).shape)) return std::nullopt;
+  if (goes_on(g, m.root_node(), next_of_run(m, reshapes))) return std::nullopt;
   auto run = run_above(m, reshapes);
   if (run.nodes.empty()) return nothing_above(m);
-  auto pattern = pattern_of_result(m);
-  if (!pattern) return pattern.verdict();
-  return Reshaped{std::move(run), *pattern};
+  const auto& shape = g.type(m.root_node().outputs[0]).shape;
+  const auto pattern = reshape_pattern(shape);
+  if (!pattern) return more_unknown(shape);
+  if (auto v = keep_certain(m, run, *pattern); !v) return v;
+  return Reshaped{std::move(run), ints_tensor(*pattern)};
 }
 
 struct Transposed {

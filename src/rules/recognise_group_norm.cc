@@ -5,6 +5,7 @@
 #include "ops/elementwise.h"
 #include "ops/normalization.h"
 #include "ops/shaping.h"
+#include "rules/certain_shapes.h"
 #include "rules/rules.h"
 #include "rules/support.h"
 
@@ -65,6 +66,8 @@ void add_recognise_group_norm(Rules& rules) {
             const auto& to = m.graph().type(m.root_node().outputs[0]).shape;
             if (!to.same(m.shape(x)) || !m.graph().type(m.node(back).outputs[0]).shape.same(m.shape(x)))
               return Verdict::no("it makes {} of {}", to_string(to), to_string(m.shape(x)));
+            for (const auto& reshape : {grouped, back})
+              if (auto v = never_fails(m, reshape); !v) return v;
             for (const auto& operand : {scale, bias})
               if (auto v = one_per_channel(m.label(operand), m.shape(operand), to, 1); !v) return v;
             const auto channels = static_cast<std::size_t>(m.shape(x)[1].size());

@@ -7,6 +7,7 @@
 #include "ops/normalization.h"
 #include "ops/reduction.h"
 #include "ops/shaping.h"
+#include "rules/certain_shapes.h"
 #include "rules/rules.h"
 #include "rules/support.h"
 
@@ -72,6 +73,10 @@ void add_recognise_l2(Rules& rules) {
                         if (!is_float(m.type(x).element)) return Verdict::no("{} holds integers", m.label(x));
                         if (!to.shape.same(m.shape(x)))
                           return Verdict::no("it makes {} of {}", to_string(to.shape), to_string(m.shape(x)));
+                        if (m.has(spread) &&
+                            !broadcasts_within(m.graph(), m.node(spread).inputs[1], m.value(x)))
+                          return Verdict::no("the shape to which it spreads the length may not be that of {}",
+                                             m.label(x));
                         WrittenL2 out{{}, *axes};
                         out.op.eps_mode = whole || m.has(most) ? L2EpsMode::max : L2EpsMode::add;
                         const auto eps = m.has(epsilon) ? single_value(m.graph(), m.value(epsilon))

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "ops/shaping.h"
+#include "rules/certain_shapes.h"
 #include "rules/rules.h"
 #include "rules/support.h"
 
@@ -106,6 +107,8 @@ Rule shuffle_rule(const std::string& name, const std::string& doc, Recognise rec
         const auto s = shapes_of(m, x, split, turned);
         const auto made = s ? recognise(*s) : std::nullopt;
         if (!made) return Verdict::no("its axes are cut or turned in another way");
+        if (auto v = never_fails(m, split); !v) return v;
+        if (auto v = never_fails(m, joined); !v) return v;
         return *made;
       })
       .make([=](Rewrite& r, const Made& made) { r.replace(r.add(made, {r.match().value(x)})); });

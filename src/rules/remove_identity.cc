@@ -8,6 +8,7 @@
 #include "ops/movement.h"
 #include "ops/reduction.h"
 #include "ops/shaping.h"
+#include "rules/certain_shapes.h"
 #include "rules/rules.h"
 #include "rules/support.h"
 
@@ -100,16 +101,24 @@ bool others_are_certain(const Graph& g, const Node& n) {
   });
 }
 
-/// A Reshape to a size that is given fails where the input has another one; -1 is what the input has.
+/// A Reshape to a size that is given fails where the input has another one, which inference does not see
+/// where the size is computed; -1 is what the input has.
 bool reshape_keeps_shape(const Graph& g, const Node& n) {
   const auto& in = g.type(n.inputs[0]).shape;
   const auto& out = g.type(n.outputs[0]).shape;
-  if (in.same(out)) return true;
-  const auto pattern = n.op.is<Reshape>() ? dims_of_value(g, n.inputs[1]) : std::nullopt;
+  if (!n.op.is<Reshape>()) return in.same(out);
+  if (in.same(out)) return is_certain_to_fit(g, n);
+  const auto pattern = dims_of_value(g, n.inputs[1]);
   if (!pattern || !same_shape_of_same_count(in, out) || pattern->size() != in.rank()) return false;
   for (std::size_t i = 0; i < in.rank(); ++i)
-    if (!in[i].same(out[i]) && !(*pattern)[i].is(-1)) return false;
+    if (!(*pattern)[i].is(-1) && !in[i].same((*pattern)[i])) return false;
   return true;
+}
+
+/// A slope for more or fewer channels than there are is an error.
+bool slope_fits(const Graph& g, const Node& n) {
+  const auto& x = g.type(n.inputs[0]).shape;
+  return bool(does_not_grow("", prelu_slope_shape(x, g.type(n.inputs[1]).shape), x));
 }
 
 bool keeps_every_element(const Graph& g, const Node& n) {
@@ -120,12 +129,14 @@ bool keeps_every_element(const Graph& g, const Node& n) {
     return g.type(n.inputs[0]).element == convert->destination_type;
   if (n.op.is<ConvertLike>()) return g.type(n.inputs[0]).element == g.type(n.outputs[0]).element;
   if (n.op.has(Trait::keeps_values)) return reshape_keeps_shape(g, n);
-  if (!others_are_certain(g, n)) return false;
-  if (n.op.is<Broadcast>() || n.op.is<Tile>()) return in.same(out);
+  if (const auto* clamp = n.op.as<Clamp>()) return clamp->min == -INFINITY && clamp->max == INFINITY;
+  // Orders, pads and axes that do not fit the rank are errors.
+  if (!in.ranked() || !others_are_certain(g, n)) return false;
+  if (n.op.is<Broadcast>()) return in.same(out) && broadcasts_within(g, n.inputs[1], n.inputs[0]);
+  if (n.op.is<Tile>()) return in.same(out);
   if (n.op.is<Transpose>()) {
-    if (const auto order = transpose_order(g, n)) return std::is_sorted(order->begin(), order->end());
-    const auto given = constant_ints(g, n, 1);  // of a rank that is not known
-    return given && !given->empty() && std::is_sorted(given->begin(), given->end());
+    const auto order = transpose_order(g, n);
+    return order && std::is_sorted(order->begin(), order->end());
   }
   if (n.op.is<Pad>()) return all_equal(constant_ints(g, n, 1), 0) && all_equal(constant_ints(g, n, 2), 0);
   if (n.op.is<Slice>()) return all_equal(constant_ints(g, n, 3), 1) && in.same(out);
@@ -133,11 +144,10 @@ bool keeps_every_element(const Graph& g, const Node& n) {
     return in.same(out) && (!has_input(n, 3) || all_equal(constant_ints(g, n, 3), 1)) &&
            all_equal(n.op.as<StridedSlice>()->new_axis_mask, 0) &&
            all_equal(n.op.as<StridedSlice>()->shrink_axis_mask, 0);
-  if (n.op.is<PRelu>()) return uniform_value(g, n.inputs[1]) == 1.0;
+  if (n.op.is<PRelu>()) return uniform_value(g, n.inputs[1]) == 1.0 && slope_fits(g, n);
   if (n.op.is<Concat>()) return n.inputs.size() == 1;
   if (n.op.is<Split>()) return n.outputs.size() == 1;
   if (n.op.is<VariadicSplit>()) return n.outputs.size() == 1 && in.same(out);
-  if (const auto* clamp = n.op.as<Clamp>()) return clamp->min == -INFINITY && clamp->max == INFINITY;
   if (const auto* shuffle = n.op.as<ShuffleChannels>()) return shuffle->group == 1;
   return false;
 }

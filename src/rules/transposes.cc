@@ -5,6 +5,7 @@
 #include "ops/activation.h"
 #include "ops/elementwise.h"
 #include "ops/shaping.h"
+#include "rules/certain_shapes.h"
 
 namespace lamina {
 namespace {
@@ -110,7 +111,8 @@ std::optional<Ints> order_of(const Graph& g, const Node& n) {
     if (!moves_ones_only(from, order)) continue;
     std::vector<Dim> moved;
     for (const auto axis : order) moved.push_back(from[static_cast<std::size_t>(axis)]);
-    if (same_shape_of_same_count(Shape(moved), to)) return order;
+    if (!same_shape_of_same_count(Shape(moved), to)) continue;
+    return is_certain_to_fit(g, n) ? std::optional(order) : std::nullopt;
   }
   return std::nullopt;
 }

@@ -43,12 +43,10 @@ ValueId first_of(Call& c, ValueId vector, ValueId count) {
 }
 
 /// The input's number for each target. GatherElements takes targets of no more than the input's size on each
-/// axis; where they may be less, which is known at run time, first_of or the Reshape to the input's sizes
-/// fails. A Reshape of one axis is not enough: rules take it for nothing.
+/// axis; where they may be less, which is known at run time, the Reshape to the input's sizes fails.
 ValueId picked_by(Call& c, ValueId input, ValueId target) {
   const auto picked = c.add(GatherElements{1}, {input, c.unsqueeze(target, {1})});
   if (c.shape(target).same(shape_of_targets(c.shape(input)))) return c.squeeze(picked, {1});
-  if (c.rank(target) == 1) return first_of(c, c.squeeze(picked, {1}), size_of(c, input, 0));
   const auto sizes = c.shape_of(input);
   return c.reshape(picked, c.concat({c.slice(sizes, 0, 0, 1), c.slice(sizes, 0, 2, INT64_MAX)}, 0));
 }
