@@ -30,6 +30,9 @@ double rounding(const Node& n, double x, double y) {
     return kBesideOne + kRelative * std::fabs(y);
   if (is_one_of(n, {"Add", "Subtract"}) && std::isfinite(x))  // the larger addend is no larger than both
     return kRelative * (std::fabs(x) + std::fabs(y));
+  // Kernels without fused multiply-add lose digits of the exponent before they take the exponential function.
+  if (is_one_of(n, {"Exp", "Power", "Sigmoid", "SoftPlus"}) && y != 0)
+    return kRelative * std::fabs(y) * (1 + std::fabs(std::log(std::fabs(y))));
   return kRelative * std::fabs(y);
 }
 
@@ -70,9 +73,11 @@ class Chain {
   void check_input(const Node& n, std::size_t input) {
     const auto x = to_doubles(values_[at_.index]);
     const bool divisor = n.op.name() == "Divide" && input == 1;
+    const bool base = n.op.name() == "Power" && input == 0;
     const bool loses_nan = n.op.is<Relu>() || n.op.is<Clamp>();
     for (std::size_t i = 0; i < x.size(); ++i)
-      if ((divisor && b_.low[i] <= 0 && b_.high[i] >= 0) || (loses_nan && std::isnan(x[i])))
+      if ((divisor && b_.low[i] <= 0 && b_.high[i] >= 0) || (base && b_.low[i] < 0 && b_.high[i] >= 0) ||
+          (loses_nan && std::isnan(x[i])))
         b_.undecided[i] = true;
   }
 

@@ -20,8 +20,8 @@ double largest(const Tensor& t);
 /// The least and the largest that each element of a value may be.
 struct Bounds {
   std::vector<double> low, high;
-  /// Elements that may be anything: a divisor may be 0 or change its sign, a value may be a number or NaN, or
-  /// NaN comes to a Relu or Clamp of oneDNN (docs/architecture.md).
+  /// Elements that may be anything: a divisor or a base may be 0 or change its sign, a value may be a number
+  /// or NaN, or NaN comes to a Relu or Clamp of oneDNN (docs/architecture.md).
   std::vector<bool> undecided;
 };
 
