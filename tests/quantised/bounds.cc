@@ -26,8 +26,9 @@ bool is_one_of(const Node& n, std::initializer_list<std::string_view> names) {
 double rounding(const Node& n, double x, double y) {
   if (!std::isfinite(y)) return 0;
   if (is_one_of(n, {"Abs", "Clamp", "Relu", "Round", "Maximum", "Minimum"})) return 0;
-  if (is_one_of(n, {"Elu", "Gelu", "HardSigmoid", "HSwish", "Mish"}))
-    return kBesideOne + kRelative * std::fabs(y);
+  if (is_one_of(n, {"Gelu", "Mish"}) && std::isfinite(x))  // x times a number next to 1 without that 1
+    return kBesideOne / 2 * std::fabs(x) + kRelative * std::fabs(y);
+  if (is_one_of(n, {"Elu", "HardSigmoid", "HSwish"})) return kBesideOne + kRelative * std::fabs(y);
   if (is_one_of(n, {"Add", "Subtract"}) && std::isfinite(x))  // the larger addend is no larger than both
     return kRelative * (std::fabs(x) + std::fabs(y));
   // Kernels without fused multiply-add lose digits of the exponent before they take the exponential function.
