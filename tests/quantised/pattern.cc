@@ -99,6 +99,8 @@ const std::vector<Step>& steps() {
         out.push_back({op, operand});
         if (op == "Subtract" || op == "Divide" || op == "Add") out.push_back({op, operand, true});
       }
+    for (const auto operand : {Operand::tensor, Operand::channel})  // others are steps of their own
+      out.push_back({"Power", operand});
     return out;
   }();
   return all;

@@ -12,7 +12,7 @@ struct Trial {
   /// Operators of the optimised graph where the pattern is not one node, and the rules' refusals; else empty.
   std::string gap;
   std::size_t elements = 0;
-  std::size_t skipped = 0;  ///< that a rounding of the product changes by more than results may differ
+  std::size_t by_roundings = 0;  ///< further off than results may be, as roundings on the way explain
   std::size_t a_step_off = 0;
 };
 
