@@ -35,7 +35,7 @@ struct IntegerFinish {
   bool nan = false;              ///< v may be NaN
   const float* scale = nullptr;  ///< of each channel; vectors that begin at a channel may be read whole
   const float* shift = nullptr;
-  /// What is divided by, and 1 / step as a sum of two f32; {0, 0} where only a partition is exact.
+  /// What is divided by, and 1 / step as a sum of two f32; {0, 0} where only a division is exact.
   struct Step {
     float step = 1, inverse = 0, inverse_rest = 0;
   };
