@@ -1,4 +1,6 @@
 /// An If whose condition is known is the branch that it takes.
+#include <algorithm>
+
 #include "ops/control.h"
 #include "rules/rules.h"
 #include "rules/support.h"
@@ -18,6 +20,27 @@ ValueId place_of(Rewrite& r, const Graph& body, Places& places, ValueId v) {
 
 const Graph& taken_branch(const Match& m, const Pattern& condition) {
   return m.root_node().bodies.at(to_ints(m.tensor(condition))[0] != 0 ? 0 : 1);
+}
+
+/// Every tensor of type `given` is one of type `declared`: no run can fail at the border of the branch.
+bool always_fits(const TensorType& declared, const TensorType& given) {
+  if (declared.element != ElementType::undefined && declared.element != given.element) return false;
+  const auto &wide = declared.shape, &narrow = given.shape;
+  if (!wide.ranked()) return true;
+  return narrow.ranked() && std::ranges::equal(wide.dims(), narrow.dims(), [](const Dim& w, const Dim& n) {
+           return w.low() <= n.low() && n.high() <= w.high();
+         });
+}
+
+Verdict operands_fit(const Match& m, const Graph& body) {
+  for (std::size_t i = 0; i < body.inputs().size(); ++i) {
+    const auto &declared = body.type(body.inputs()[i]),
+               &given = m.graph().type(m.root_node().inputs.at(i + 1));
+    if (!always_fits(declared, given))
+      return Verdict::no("'{}' of the branch is {}, which {} may not fit", body.value(body.inputs()[i]).name,
+                         to_string(declared), to_string(given));
+  }
+  return Verdict::yes();
 }
 
 void inline_branch(Rewrite& r, const Graph& body) {
@@ -51,6 +74,7 @@ void add_inline_if(Rules& rules) {
             if (t.size() != 1 || is_float(t.element_type()))
               return Verdict::no("the condition is not one boolean");
             const Graph& body = taken_branch(m, condition);
+            if (auto v = operands_fit(m, body); !v) return v;
             for (std::size_t i = 0; i < body.inputs().size(); ++i)
               for (std::size_t o = 0; o < body.results().size(); ++o)
                 if (body.results()[o].value == body.inputs()[i])

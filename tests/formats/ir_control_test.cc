@@ -179,6 +179,31 @@ TEST(IrControl, IfTakesABranch) {
   EXPECT_EQ(values(run(ir, {Tensor::scalar(false), rest[0], rest[1]}).at(0)), (Values{-10, -20}));
 }
 
+TEST(IrControl, BodiesTakeTheSizesThatEnter) {
+  // Parameters of bodies keep the sizes of the file when the inputs of the model are given others.
+  Accumulation a;
+  a.finish("axis=\"1\"", "axis=\"1\"");
+  const auto out = run(a.ir, {floats({2, 2}, {1, 2, 3, 4}), floats({2, 1}, {100, 200})},
+                       {.shapes = {{"x", Shape{2, 2}}, {"s", Shape{2, 1}}}});
+  EXPECT_EQ(values(out.at(0)), (Values{103, 207}));
+  EXPECT_EQ(values(out.at(1)), (Values{101, 103, 203, 207}));
+
+  IrText ir;
+  const int condition = ir.parameter("c", "", "boolean"), x = ir.parameter("x", "2");
+  IrText then_body, else_body;
+  const int p = then_body.parameter("p", "2"), q = else_body.parameter("q", "2");
+  const int yes = then_body.result({then_body.layer("Abs", "opset1", "", {{p}})});
+  const int no = else_body.result({else_body.layer("Negative", "opset1", "", {{q}})});
+  const std::string inside = port_map(input(1, p) + output(2, yes), "then_port_map") +
+                             port_map(input(1, q) + output(2, no), "else_port_map") + "<then_body>" +
+                             then_body.body() + "</then_body><else_body>" + else_body.body() + "</else_body>";
+  ir.result({ir.layer("If", "opset8", "", {{condition}, {x}}, 1, inside)});
+  const auto three = floats({3}, {1, -2, 3});
+  const ReadSettings of_three = {.shapes = {{"x", Shape{3}}}};
+  EXPECT_EQ(values(run(ir, {Tensor::scalar(true), three}, of_three).at(0)), (Values{1, 2, 3}));
+  EXPECT_EQ(values(run(ir, {Tensor::scalar(false), three}, of_three).at(0)), (Values{-1, 2, -3}));
+}
+
 TEST(IrControl, UnsupportedLayersInBodiesAreListed) {
   IrText inside;
   const int p = inside.parameter("p", "1,1");

@@ -104,15 +104,15 @@ IrText IrText::body_of_this() const {
   return out;
 }
 
-Loaded read(const IrText& ir) {
+Loaded read(const IrText& ir, const ReadSettings& settings) {
   const TemporaryFolder folder;
-  auto loaded = read_ir(ir.write(folder));
+  auto loaded = read_ir(FileSource(ir.write(folder)), settings);
   keep_model("xml", ir.text(), "bin", ir.bin);
   return loaded;
 }
 
-std::vector<Tensor> run(const IrText& ir, const std::vector<Tensor>& inputs) {
-  return interpret(read(ir).graph, inputs);
+std::vector<Tensor> run(const IrText& ir, const std::vector<Tensor>& inputs, const ReadSettings& settings) {
+  return interpret(read(ir, settings).graph, inputs);
 }
 
 std::vector<Tensor> run_text(const std::string& xml, const std::vector<Tensor>& inputs) {

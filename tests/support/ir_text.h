@@ -61,9 +61,10 @@ class IrText {
   std::string layers_, edges_;
 };
 
-Loaded read(const IrText& ir);
+Loaded read(const IrText& ir, const ReadSettings& settings = {});
 /// Reads and interprets.
-std::vector<Tensor> run(const IrText& ir, const std::vector<Tensor>& inputs);
+std::vector<Tensor> run(const IrText& ir, const std::vector<Tensor>& inputs,
+                        const ReadSettings& settings = {});
 std::vector<Tensor> run_text(const std::string& xml, const std::vector<Tensor>& inputs);
 /// What reading the text (and .bin) throws, without the path; "" when it does not throw.
 std::string refusal(const std::string& xml, std::string_view bin = {});

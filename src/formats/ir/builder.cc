@@ -77,9 +77,12 @@ GraphBuilder::GraphBuilder(Reading& reading, Graph& graph, const Network& net)
   for (std::size_t i = 0; i < values_.size(); ++i) values_[i].resize(net.layers[i].outputs.size());
 }
 
-ValueId GraphBuilder::add_parameter(std::uint32_t index) {
+ValueId GraphBuilder::add_parameter(std::uint32_t index, const TensorType& entering) {
   const Layer& layer = net_.layers[index];
-  const ValueId value = graph_.add_input(output_name(layer, 0), parameter_type(reading_, layer));
+  auto type = parameter_type(reading_, layer);
+  if (entering.element != ElementType::undefined) type.element = entering.element;
+  if (entering.shape.ranked()) type.shape = entering.shape;
+  const ValueId value = graph_.add_input(output_name(layer, 0), std::move(type));
   if (layer.outputs.size() > 1)
     reading_.xml.fail(layer.xml, "parameter '{}' has {} outputs", layer.name, layer.outputs.size());
   if (!layer.outputs.empty()) values_[index][0] = value;

@@ -50,8 +50,9 @@ class GraphBuilder {
  public:
   GraphBuilder(Reading& reading, Graph& graph, const Network& net);
 
-  /// Adds the Parameter layer's input to the graph.
-  ValueId add_parameter(std::uint32_t layer);
+  /// Adds the Parameter layer's input to the graph. What is known of `entering`, the type of what enters a
+  /// body there, comes before what the file declares.
+  ValueId add_parameter(std::uint32_t layer, const TensorType& entering = {});
   /// Converts all layers that `results` (Result layers) need, and those of variables.
   void build(const std::vector<std::uint32_t>& results);
   /// What leads to the Result layer.

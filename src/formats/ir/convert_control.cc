@@ -104,6 +104,28 @@ void add_results(Graph& graph, const std::vector<std::pair<std::string, ValueId>
   }
 }
 
+/// The type of what enters a body by the line of the port map. As in OpenVINO, a Parameter of a body has this
+/// type whatever the file declares: the sizes of the model's inputs may be others than the file's.
+TensorType entering_type(LayerContext& c, const Mapping& m) {
+  auto type = c.type(input_port(c, m.external));
+  if (!m.sliced || !type.shape.ranked()) return type;
+  const auto rank = static_cast<std::int64_t>(type.shape.rank());
+  if (m.axis < -rank || m.axis >= rank) return {};  // an error when the Loop is added
+  type.shape[static_cast<std::size_t>(m.axis < 0 ? m.axis + rank : m.axis)] = Dim(m.part_size);
+  return type;
+}
+
+/// The same for a value that goes around by a back edge. It may change a size that the file leaves open.
+TensorType carried_type(LayerContext& c, const Mapping& m, const TensorType& declared) {
+  auto type = entering_type(c, m);
+  const auto& said = declared.shape;
+  if (!said.ranked()) return {type.element, {}};
+  if (!type.shape.ranked() || type.shape.rank() != said.rank()) return type;
+  for (std::size_t i = 0; i < said.rank(); ++i)
+    if (!said[i].known()) type.shape[i] = said[i].fits(type.shape[i]) ? said[i] : Dim();
+  return type;
+}
+
 /// TensorIterator and Loop. The order of the lists is that of the node's inputs, outputs and body.
 class LoopConverter {
  public:
@@ -213,8 +235,12 @@ class LoopConverter {
     } else {
       add_counters(body);
     }
-    for (const auto* group : {&carried_, &slices_, &captured_})
-      for (const Mapping* m : *group) builder.add_parameter(m->internal);
+    for (const Mapping* m : carried_) {
+      const auto declared = parameter_type(c_.reading(), body_.net.layers[m->internal]);
+      builder.add_parameter(m->internal, carried_type(c_, *m, declared));
+    }
+    for (const auto* group : {&slices_, &captured_})
+      for (const Mapping* m : *group) builder.add_parameter(m->internal, entering_type(c_, *m));
     std::vector<std::uint32_t> wanted;
     if (condition_) wanted.push_back(condition_->internal);
     for (const Mapping* m : carried_) wanted.push_back(body_.back.at(m->internal));
@@ -273,7 +299,7 @@ Graph build_branch(LayerContext& c, const Body& body) {
   }
   for (std::size_t i = 1; i < c.inputs(); ++i) {
     if (const auto it = parameters.find(i); it != parameters.end())
-      builder.add_parameter(it->second);
+      builder.add_parameter(it->second, c.type(i));
     else
       graph.add_input(fmt::format("unread_{}", i), c.type(i));
   }
