@@ -4,16 +4,27 @@
 #include "ops/elementwise.h"
 #include "ops/normalization.h"
 #include "ops/shaping.h"
+#include "rules/linear.h"
 #include "rules/rules.h"
 #include "rules/weights.h"
 
 namespace lamina {
 namespace {
 
-/// (x * mean + variance) * gamma + beta, each named after what it takes into account.
+/// (x * mean + variance) * gamma + beta, each named after what it takes into account. Where the mean is large
+/// for its variance, products of x would lose digits that x - mean has: then (x + mean) * variance.
 struct Decomposed {
   Tensor mean, variance, gamma, beta;
+  bool subtracts_first = false;
 };
+
+/// x * scale + shift would lose digits.
+bool cancels(const Dims& dims, const std::vector<double>& scale, const std::vector<double>& shift) {
+  Linear does;
+  does.then(LinearStep::Kind::times, {dims, scale});
+  does.then(LinearStep::Kind::plus, {dims, shift});
+  return does.cancels();
+}
 
 Found<Decomposed> decomposed(const Match& m, double epsilon, const std::array<Pattern, 5>& inputs) {
   const auto& [x, gamma, beta, mean, variance] = inputs;
@@ -36,6 +47,12 @@ Found<Decomposed> decomposed(const Match& m, double epsilon, const std::array<Pa
   scale = to_doubles(out.mean);  // what is subtracted fits what x is multiplied by
   for (std::size_t c = 0; c < mu.size(); ++c) shift[c] = -mu[c] * scale[c];
   out.variance = from_doubles(type, dims, shift);
+  if (cancels(dims, scale, shift)) {
+    out.subtracts_first = true;
+    out.variance = std::move(out.mean);
+    for (std::size_t c = 0; c < mu.size(); ++c) shift[c] = -mu[c];
+    out.mean = from_doubles(type, dims, shift);
+  }
   out.gamma = m.tensor(gamma).reshaped(dims);
   out.beta = m.tensor(beta).reshaped(dims);
   for (const auto* t : {&out.mean, &out.variance, &out.gamma, &out.beta})
@@ -61,8 +78,8 @@ void add_batch_norm(Rules& rules) {
               r.named_after_text(name.empty() ? name : name + suffix);
               y = r.add(std::move(op), {y, r.constant(number)});
             };
-            then(Multiply{}, found.mean, "/mean");
-            then(Add{}, found.variance, "/variance");
+            then(found.subtracts_first ? Op(Add{}) : Op(Multiply{}), found.mean, "/mean");
+            then(found.subtracts_first ? Op(Multiply{}) : Op(Add{}), found.variance, "/variance");
             then(Multiply{}, found.gamma, "/gamma");
             then(Add{}, found.beta, "/beta");
             r.replace(y);

@@ -1,6 +1,7 @@
 /// Arithmetic with constants in front of convolutions and matrix products goes into their weights: a factor
 /// always, a shift where no border of zeros lies between. Else what is left of the shift stays in front.
 #include <algorithm>
+#include <cmath>
 
 #include "ops/convolution.h"
 #include "ops/elementwise.h"
@@ -182,7 +183,17 @@ bool belongs_to_norm(const Match& m, const LinearSteps& steps) {
   return m.root_node().op.is<MatMul>() && maker.valid() && m.graph().node(maker).op.is<MVN>();
 }
 
-/// What remains of the shift in front of the host: x * f + s = (x + s / f) * f.
+/// All numbers are there, but for what double itself rounds.
+bool keeps_all_digits(const Tensor& rounded, const Numbers& numbers) {
+  constexpr double kOfDouble = 1e-12;
+  const auto now = to_doubles(rounded);
+  for (std::size_t i = 0; i < now.size(); ++i)
+    if (std::fabs(now[i] - numbers.values[i]) > kOfDouble * std::fabs(numbers.values[i])) return false;
+  return true;
+}
+
+/// What remains of the shift in front of the host: x * f + s = (x + s / f) * f. A mean to which a shift
+/// behind it is added no longer is a number that x cancels exactly.
 Found<Tensor> left_of_shift(const Match& m, const Before& b, const Linear& does, const Verdict& why) {
   const auto& f = does.factor.values;
   if (b.steps.size() < 2 || does.factor.all(1)) return why;
@@ -191,6 +202,8 @@ Found<Tensor> left_of_shift(const Match& m, const Before& b, const Linear& does,
   const auto left = does.shift / does.factor;
   auto out = from_doubles(type, left.dims, left.values);
   if (!all_finite(out)) return Verdict::no("{}; and the rest of the shift is not finite", why.reason());
+  if (does.cancels() && !keeps_all_digits(out, left))
+    return Verdict::no("{}; and the rest of the shift would be rounded to {}", why.reason(), name_of(type));
   return out;
 }
 

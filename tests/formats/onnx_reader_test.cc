@@ -38,6 +38,19 @@ TEST(OnnxReader, NamesAndDimensionsSurvive) {
   EXPECT_EQ(m.graph.node(relu).sources, std::vector<SourceId>{SourceId{0}});
 }
 
+/// PaddlePaddle's exporter writes "?" for height and width. (OnnxGraph writes no name for it.)
+TEST(OnnxReader, WordsForUnknownSizesAreNoNames) {
+  for (const auto* const word : {"??", "None", "?1"}) {
+    OnnxGraph g;
+    g.input("x", ElementType::f32, {word, word}).node("Transpose", {"x"}, {"t"}).node("Shape", {"t"}, {"s"});
+    g.node("Reshape", {"x", "s"}, {"y"}).output("y");
+    const auto graph = read_onnx_bytes(onnx_model(g)).graph;
+    const auto& shape = graph.type(graph.inputs()[0]).shape;
+    EXPECT_FALSE(shape[0].same(shape[1])) << word;
+    EXPECT_EQ(shape[0].name(), "") << word;
+  }
+}
+
 TEST(OnnxReader, InitializersListedAsInputsAreConstants) {
   OnnxGraph g;
   g.input("x", ElementType::f32, {"2"})

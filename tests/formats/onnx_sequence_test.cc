@@ -215,6 +215,31 @@ TEST(OnnxSequences, ElementsOfDifferentSizesAreNotJoined) {
   EXPECT_THROW(join(stack, {2, 3}, {3, 2}), Error);
 }
 
+TEST(OnnxSequences, NothingIsNotJoined) {
+  OnnxGraph body;
+  body.input("i", ElementType::i64, {}).input("c", ElementType::boolean, {}).input("q", ElementType::f32, {});
+  body.node("Identity", {"c"}, {"d"}).node("SequenceInsert", {"q", "x"}, {"r"}).output("d").output("r");
+  const std::vector<Texts> ways = {
+      {attribute("axis", 0)}, {attribute("axis", 1)}, {attribute("axis", 0), attribute("new_axis", 1)}};
+  for (const auto* const columns : {"2", "m"})
+    for (const auto& way : ways) {
+      OnnxGraph g;
+      g.input("x", ElementType::f32, {"1", columns}).input("n", ElementType::i64, {});
+      g.node("SequenceEmpty", {}, {"e"});
+      g.node("Loop", {"n", "", "e"}, {"l"}, {graph_attribute("body", body.bytes())});
+      g.node("ConcatFromSequence", {"l"}, {"y"}, way).output("y");
+      const auto joined = [&](std::int64_t times) {
+        return values(run_onnx(g, {floats({1, 2}, {1, 2}), index(times)})[0]);
+      };
+      EXPECT_EQ(joined(1), (List{1, 2}));
+      EXPECT_EQ(joined(2), (List{1, 2, 1, 2}));
+      const auto text = error_of([&] { joined(0); });
+      EXPECT_NE(text.find("number of elements of a sequence to join is 0, wanted 1 or more"),
+                std::string::npos)
+          << text;
+    }
+}
+
 /// A loop of n iterations that carries the sequence s.
 OnnxGraph looping(const OnnxGraph& nodes) {
   OnnxGraph body = nodes, g = two();

@@ -164,7 +164,19 @@ ValueId joined_first(const Building& b, const Sequence& s) {
   return b.reshape(s.values[0], pattern);
 }
 
-ValueId joined_packed(const Building& b, const Sequence& s, std::int64_t given_axis, bool new_axis) {
+/// The packed sequence, whose sizes are an error at run time where it has no elements: nothing says then what
+/// joining them gives.
+Sequence not_empty(const Building& b, const Sequence& s) {
+  if (const auto& rows = b.type(s.values[1]).shape; rows.ranked() && rows[0].low() > 0) return s;
+  const CheckSizes positive{SizesRule::positive, "the number of elements of a sequence to join"};
+  const auto count = b.add_all(positive, {length_of(b, s)}, 2)[0];
+  auto out = s;
+  out.values[1] = range_of(b, s.values[1], 0, b.int_constant(0), count);
+  return out;
+}
+
+ValueId joined_packed(const Building& b, const Sequence& given, std::int64_t given_axis, bool new_axis) {
+  const auto s = not_empty(b, given);
   const auto rank = s.item.shape.rank() + (new_axis ? 1 : 0);
   const auto axis = static_cast<std::int64_t>(b.axis(given_axis, rank));
   if (new_axis) return moved_axis(b, stacked(b, s), rank, axis);

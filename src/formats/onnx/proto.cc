@@ -180,6 +180,14 @@ NodeProto parse_node(std::string_view bytes, int depth) {
   return n;
 }
 
+/// Sizes of one name are equal, but exporters write "?" or "None" for each size that they do not know.
+bool is_name_of_size(std::string_view name) {
+  const auto is_letter = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || static_cast<unsigned char>(c) >= 0x80;
+  };
+  return name != "None" && std::any_of(name.begin(), name.end(), is_letter);
+}
+
 Dim parse_dim(std::string_view bytes) {
   Dim dim;
   WireReader in(bytes, "Dimension");
@@ -189,7 +197,7 @@ Dim parse_dim(std::string_view bytes) {
       dim = size < 0 ? Dim() : Dim(size);  // -1 for unknown, in some files
     } else if (in.field() == 2) {
       const auto name = in.bytes();
-      dim = name.empty() ? Dim() : Dim::named(std::string(name));
+      dim = is_name_of_size(name) ? Dim::named(std::string(name)) : Dim();
     } else {
       in.skip();
     }
