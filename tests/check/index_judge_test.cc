@@ -31,7 +31,10 @@ class Judged {
   Agreement stored(const Labels& labels, std::size_t i = 0) {
     const auto& own = exact_[i];
     std::vector<double> values(labels.begin(), labels.end());
-    return judge_.judge(i, own, from_doubles(own.element_type(), own.shape(), values), true);
+    return stored(from_doubles(own.element_type(), own.shape(), values), i);
+  }
+  Agreement stored(const Tensor& tensor, std::size_t i = 0) {
+    return judge_.judge(i, exact_[i], tensor, true);
   }
   Agreement changed(std::size_t element, std::int64_t label, std::size_t i = 0) {
     auto all = labels(i);
@@ -150,6 +153,51 @@ TEST(IndexJudge, labels_of_a_table) {
     WRONG(model.changed(row, 40));  // no label of the table
     if (first.labels()[row] % 4 != 0) WRONG(model.changed(row, 10));
     if (first.labels()[row] % 4 == 0) RIGHT(model.changed(row, 50));
+  }
+}
+
+/// As ONNX models have them: an index outside of the table is an error.
+TEST(IndexJudge, labels_of_a_table_without_other_indices) {
+  for (const std::string table : {"i64[8] {10, 20, 30, 40, 50, 60, 70, 80}", "i64[5] {10, 20, 30, 40, 50}",
+                                  "f32[8,1] {10, 20, 30, 40, 50, 60, 70, 80}"}) {
+    // Without room for all labels only scores of the first four classes are looked at.
+    const std::string best = table.starts_with("i64[5]") ? "Add(scores, few)" : "Add(scores, all)";
+    Judged model(
+        pairs_of_classes("  few = const f32[8] {0, 0, 0, 0, -9, -9, -9, -9}\n  all = const f32[8] {0, 0, 0, "
+                         "0, 0, 0, 0, 0}\n  best = " +
+                         best +
+                         "\n  v, i = TopK(best, k) axis=1\n  one = const i64[1] {1}\n  row = Squeeze(i, one)"
+                         "\n  zero = const i64[] {0}\n  names = const " +
+                         table + "\n  y = Gather(names, row, zero) out_of_range=error\n"),
+        {floats({50, 6}, 7)});
+    if (!table.starts_with("f32")) {
+      const auto own = model.labels();
+      for (std::size_t row = 0; row < 50; ++row) WRONG(model.changed(row, own[row] == 10 ? 20 : 10));
+      WRONG(model.changed(3, 45));
+    }
+    if (table.starts_with("i64[8]"))
+      RIGHT(model.stored(each(model.labels(), [](auto l) { return (l / 10 + 3) % 8 * 10 + 10; })));
+  }
+}
+
+/// Coordinates, as of keypoints: an engine may divide by the width, or multiply by its inverse.
+TEST(IndexJudge, labels_whose_numbers_are_rounded) {
+  for (const std::string type : {"f32", "f16"}) {
+    Judged model(pairs_of_classes("  v, i = TopK(scores, k) axis=1\n  f = Convert(i) destination_type=" +
+                                  type + "\n  width = const " + type + "[] {0.07}\n  start = const " + type +
+                                  "[] {0.21}\n  c = Multiply(f, width)\n  y = Subtract(c, start)\n"),
+                 {floats({50, 6}, 7)});
+    const auto& own = model.exact();
+    const auto numbers = to_doubles(own);
+    const auto stored = [&](double digit, double label) {
+      auto moved = numbers;
+      for (std::size_t e = 0; e < moved.size(); ++e) moved[e] += (e % 2 ? digit : -digit) * 0.5;
+      moved[20] += label * 0.07;
+      return model.stored(from_doubles(own.element_type(), own.shape(), moved));
+    };
+    const double digit = type == "f32" ? 0x1p-23 : 0x1p-10;
+    EXPECT_TRUE(stored(digit, 0).ok()) << type << ": " << to_string(stored(digit, 0));
+    for (const double label : {1.0, -1.0, 0.5, 0.1}) EXPECT_FALSE(stored(digit, label).ok()) << type << label;
   }
 }
 
