@@ -194,8 +194,10 @@ std::vector<std::vector<std::int64_t>> IndexReader::read(const Tensor& result) c
   for (std::int64_t j = 0; j < size_; ++j) {
     const auto made = result_of(j);
     for (std::size_t e = 0; made && e < values.size(); ++e) {
-      const double off = (*made)[e] == values[e] ? 0 : std::fabs((*made)[e] - values[e]);
-      if (std::isfinite((*made)[e])) largest[e] = std::max(largest[e], std::fabs((*made)[e]));
+      const double number = (*made)[e];
+      const bool same = number == values[e] || (std::isnan(number) && std::isnan(values[e]));
+      const double off = same ? 0 : std::fabs(number - values[e]);
+      if (std::isfinite(number)) largest[e] = std::max(largest[e], std::fabs(number));
       if (!(off <= nearest[e])) continue;
       if (off < nearest[e]) out[e].clear();
       nearest[e] = off;

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 #include "base/random.h"
@@ -178,6 +179,34 @@ TEST(IndexJudge, labels_of_a_table_without_other_indices) {
     if (table.starts_with("i64[8]"))
       RIGHT(model.stored(each(model.labels(), [](auto l) { return (l / 10 + 3) % 8 * 10 + 10; })));
   }
+}
+
+/// A number that is none is the same in both.
+TEST(IndexJudge, labels_of_a_table_with_nan) {
+  Judged model(pairs_of_classes(R"(  v, i = TopK(scores, k) axis=1
+  last = const f32[4] {0, 1, inf, 0.1}
+  zero = const f32[] {0}
+  first = Divide(last, zero)
+  names = Concat(first, last) axis=0
+  axis = const i64[] {0}
+  y = Gather(names, i, axis)
+)"),
+               {floats({50, 6}, 7)});
+  const auto stored = [&](const std::vector<double>& numbers) {
+    return model.stored(from_doubles(ElementType::f32, model.exact().shape(), numbers));
+  };
+  const auto numbers = to_doubles(model.exact());
+  std::size_t nan = 0;
+  for (std::size_t e = 0; e < numbers.size(); ++e) {
+    const bool is = std::isnan(numbers[e]);
+    auto other = numbers;
+    other[e] = is ? 0 : std::numeric_limits<double>::quiet_NaN();
+    EXPECT_EQ(stored(other).ok(), is);  // 0 belongs to the class with the same scores
+    other[e] = 2;
+    EXPECT_FALSE(stored(other).ok());
+    nan += is;
+  }
+  EXPECT_GT(nan, 0u);
 }
 
 /// Coordinates, as of keypoints: an engine may divide by the width, or multiply by its inverse.
@@ -360,6 +389,23 @@ TEST(IndexJudge, scores_that_are_whole_numbers) {
   RIGHT(model.stored({2, 3}));
   WRONG(model.stored({3, 0}));
   WRONG(model.stored({1, 1}));
+}
+
+/// Doubles do not tell them apart.
+TEST(IndexJudge, scores_that_are_large_whole_numbers) {
+  for (const auto type : {ElementType::i64, ElementType::u64})
+    for (const std::string mode : {"max", "min"}) {
+      const std::int64_t x = std::int64_t{1} << 60;
+      Judged model("graph (x: " + std::string(name_of(type)) +
+                       "[2,4]) -> (y) {\n  k = const i64[] {1}\n  v, y = TopK(x, k) axis=1 mode=" + mode +
+                       "\n}\n",
+                   {from_ints(type, {2, 4}, {x + 1, x + 3, x + 3, x + 2, 0, x + 9, 0, x + 9})});
+      const bool most = mode == "max";
+      RIGHT(model.stored(most ? Labels{2, 3} : Labels{0, 2}));
+      WRONG(model.stored({3, most ? 1 : 0}));
+      WRONG(model.stored({most ? 0 : 3, most ? 1 : 0}));
+      WRONG(model.stored(most ? Labels{2, 0} : Labels{0, 1}));
+    }
 }
 
 TEST(IndexJudge, scores_that_are_not_finite) {
