@@ -171,8 +171,11 @@ void IndexReader::find_rule() {
           std::fabs(slope_[e]) == 1 && (*last)[e] == base_[e] + slope_[e] * static_cast<double>(size_ - 1);
     }
   }
-  for (const auto& s : trail_.steps)
-    rounding_ = std::max(rounding_, rounding_of(graph_.type(graph_.node(s.node).outputs[s.output]).element));
+  for (const auto& s : trail_.steps) {
+    const Node& n = graph_.node(s.node);
+    if (rounding_ > 0 || (n.op.has(Trait::elementwise) && !n.op.is<Convert>()))
+      rounding_ = std::max(rounding_, rounding_of(graph_.type(n.outputs[s.output]).element));
+  }
   possible_ = linear_ || static_cast<double>(size_) * static_cast<double>(sources_.size()) <= kMostNumbers;
 }
 
@@ -189,7 +192,7 @@ std::vector<std::vector<std::int64_t>> IndexReader::read(const Tensor& result) c
   }
   // Floats may be rounded in another way elsewhere: the index that gives the nearest number is meant.
   const auto type = result.element_type();
-  const double rounding = is_float(type) ? std::max(rounding_, rounding_of(type)) : 0;
+  const double rounding = rounding_ > 0 && is_float(type) ? std::max(rounding_, rounding_of(type)) : 0;
   std::vector<double> nearest(values.size(), std::numeric_limits<double>::infinity()), largest(values.size());
   for (std::int64_t j = 0; j < size_; ++j) {
     const auto made = result_of(j);

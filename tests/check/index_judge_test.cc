@@ -209,6 +209,19 @@ TEST(IndexJudge, labels_of_a_table_with_nan) {
   EXPECT_GT(nan, 0u);
 }
 
+/// Nothing is rounded where numbers are only looked up.
+TEST(IndexJudge, labels_of_a_table_of_large_numbers) {
+  Judged model(pairs_of_classes(R"(  v, i = TopK(scores, k) axis=1
+  names = const f32[8] {16000000, 16000002, 16000004, 16000006, 16000008, 16000010, 16000012, 16000014}
+  axis = const i64[] {0}
+  y = Gather(names, i, axis)
+)"),
+               {floats({50, 6}, 7)});
+  const auto own = model.labels();
+  RIGHT(model.stored(each(own, [](auto l) { return l + 8; })));
+  for (std::size_t row = 0; row < 50; ++row) WRONG(model.changed(row, own[row] + 1));
+}
+
 /// Coordinates, as of keypoints: an engine may divide by the width, or multiply by its inverse.
 TEST(IndexJudge, labels_whose_numbers_are_rounded) {
   for (const std::string type : {"f32", "f16"}) {
