@@ -56,7 +56,8 @@ std::size_t count_mismatches(const Tensor& a, const Tensor& b) {
   std::size_t out = 0;
   with_number_type(a.element_type(), [&]<class T>() {
     const auto x = to_numbers<T>(a.to_aligned()), y = to_numbers<T>(b.to_aligned());
-    for (std::size_t i = 0; i < x.size(); ++i) out += !(x[i] == y[i]);
+    // NaN is the same as NaN.
+    for (std::size_t i = 0; i < x.size(); ++i) out += x[i] != y[i] && (x[i] == x[i] || y[i] == y[i]);
   });
   return out;
 }

@@ -39,7 +39,7 @@ Agreement agreement(const Tensor& got, const Tensor& stored, bool detections = f
 /// The same of numbers that can be compared; integers have no ranking.
 Agreement measured(const Pairs& p, bool detections);
 
-/// Elements of two tensors of the same shape that are not equal.
+/// Elements of two tensors of the same shape that are not equal, nor both NaN.
 std::size_t count_mismatches(const Tensor& a, const Tensor& b);
 
 /// The element's index per axis.

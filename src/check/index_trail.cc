@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
 
 #include "base/element_types.h"
@@ -18,6 +19,11 @@ namespace {
 
 /// How many numbers may be made to find out which index gives which label.
 constexpr double kMostNumbers = 1 << 27;
+
+/// By what share of the largest one numbers of that type may be off that several engines make of an index.
+double rounding_of(ElementType type) {
+  return !is_float(type) ? 0 : type == ElementType::bf16 ? 0x1p-6 : is_half(type) ? 0x1p-9 : 0x1p-20;
+}
 
 /// For each value whether it depends on the numbers in the inputs, not only on their shapes.
 std::vector<bool> varying(const Graph& graph) {
@@ -100,36 +106,46 @@ IndexReader::IndexReader(const Graph& graph, const IndexTrail& trail, std::vecto
   if (!sources_.empty()) find_rule();
 }
 
-/// `sources`: the tensor holds numbers of elements, which stay what they are where they are not moved.
-Tensor IndexReader::follow(Tensor t, bool sources) const {
-  auto operand = watched_.begin() + 2;
-  for (const auto& s : trail_.steps) {
-    const Node& n = graph_.node(s.node);
-    std::vector<Tensor> in;
-    for (std::size_t i = 0; i < n.inputs.size(); ++i)
-      in.push_back(i == s.input ? t : n.inputs[i].valid() ? *operand++ : Tensor());
-    if (sources && !is_movement(n, s.input)) {
-      // Shapes that broadcasting or a table of vectors changes are not followed; an element that one operand
-      // gives to many would have no number of its own.
-      const auto made = evaluate_node(n, in, {});
-      if (made[s.output].shape() != t.shape()) return {};
-      continue;
-    }
-    t = evaluate_node(n, in, {})[s.output];
-  }
-  return t;
+/// What the step makes of `t`.
+Tensor IndexReader::follow(const IndexTrail::Step& step, const Tensor& t, Operand& next) const {
+  const Node& n = graph_.node(step.node);
+  std::vector<Tensor> in;
+  for (std::size_t i = 0; i < n.inputs.size(); ++i)
+    in.push_back(i == step.input ? t : n.inputs[i].valid() ? *next++ : Tensor());
+  return evaluate_node(n, in, {})[step.output];
 }
 
-std::vector<double> IndexReader::result_of(std::int64_t index) const {
+/// Nothing where the index lies outside of a table: it arrives at no result.
+std::optional<std::vector<double>> IndexReader::result_of(std::int64_t index) const {
   const Ints all(indices().size(), index);
-  return to_doubles(follow(from_ints(indices().element_type(), indices().shape(), all), false).to_aligned());
+  auto t = from_ints(indices().element_type(), indices().shape(), all);
+  Operand next = watched_.begin() + 2;
+  try {
+    for (const auto& s : trail_.steps) t = follow(s, t, next);
+  } catch (const Error&) {
+    return std::nullopt;
+  }
+  return to_doubles(t.to_aligned());
 }
 
+/// Numbers of elements move as the indices do. They stay what they are where an index becomes another number,
+/// if the shape stays as well: an element that is given to many would have no number of its own.
 void IndexReader::find_sources() {
   Ints numbers(indices().size());
   std::iota(numbers.begin(), numbers.end(), 1);
-  const auto made = follow(from_ints(ElementType::i64, indices().shape(), numbers), true);
-  if (!made.valid()) return;
+  auto t = indices(), made = from_ints(ElementType::i64, indices().shape(), numbers);
+  Operand next = watched_.begin() + 2;
+  for (const auto& s : trail_.steps) {
+    const auto operands = next;
+    auto result = follow(s, t, next);
+    if (is_movement(graph_.node(s.node), s.input)) {
+      auto again = operands;
+      made = follow(s, made, again);
+    } else if (result.shape() != t.shape()) {
+      return;
+    }
+    t = std::move(result);
+  }
   for (const auto n : to_numbers<std::int64_t>(made.to_aligned())) {
     if (n < 1 || n > static_cast<std::int64_t>(numbers.size())) {  // a fill value
       sources_.clear();
@@ -145,14 +161,20 @@ void IndexReader::find_rule() {
     return is_movement(n, s.input) || is_shift(n.op);
   });
   if (linear_) {
-    base_ = result_of(0), slope_ = result_of(1);
-    const auto last = result_of(size_ - 1);
-    for (std::size_t e = 0; e < base_.size(); ++e) {
+    const auto first = result_of(0), second = result_of(1), last = result_of(size_ - 1);
+    linear_ = first && second && last;
+    if (linear_) base_ = *first, slope_ = *second;
+    for (std::size_t e = 0; linear_ && e < base_.size(); ++e) {
       slope_[e] -= base_[e];
       // Narrow types wrap, and floats of few bits do not hold every index.
-      linear_ &=
-          std::fabs(slope_[e]) == 1 && last[e] == base_[e] + slope_[e] * static_cast<double>(size_ - 1);
+      linear_ =
+          std::fabs(slope_[e]) == 1 && (*last)[e] == base_[e] + slope_[e] * static_cast<double>(size_ - 1);
     }
+  }
+  for (const auto& s : trail_.steps) {
+    const Node& n = graph_.node(s.node);
+    if (rounding_ > 0 || (n.op.has(Trait::elementwise) && !n.op.is<Convert>()))
+      rounding_ = std::max(rounding_, rounding_of(graph_.type(n.outputs[s.output]).element));
   }
   possible_ = linear_ || static_cast<double>(size_) * static_cast<double>(sources_.size()) <= kMostNumbers;
 }
@@ -168,11 +190,25 @@ std::vector<std::vector<std::int64_t>> IndexReader::read(const Tensor& result) c
     }
     return out;
   }
+  // Floats may be rounded in another way elsewhere: the index that gives the nearest number is meant.
+  const auto type = result.element_type();
+  const double rounding = rounding_ > 0 && is_float(type) ? std::max(rounding_, rounding_of(type)) : 0;
+  std::vector<double> nearest(values.size(), std::numeric_limits<double>::infinity()), largest(values.size());
   for (std::int64_t j = 0; j < size_; ++j) {
     const auto made = result_of(j);
-    for (std::size_t e = 0; e < values.size(); ++e)
-      if (made[e] == values[e]) out[e].push_back(j);
+    for (std::size_t e = 0; made && e < values.size(); ++e) {
+      const double number = (*made)[e];
+      const bool same = number == values[e] || (std::isnan(number) && std::isnan(values[e]));
+      const double off = same ? 0 : std::fabs(number - values[e]);
+      if (std::isfinite(number)) largest[e] = std::max(largest[e], std::fabs(number));
+      if (!(off <= nearest[e])) continue;
+      if (off < nearest[e]) out[e].clear();
+      nearest[e] = off;
+      out[e].push_back(j);
+    }
   }
+  for (std::size_t e = 0; e < values.size(); ++e)
+    if (nearest[e] != 0 && !(nearest[e] <= rounding * largest[e])) out[e].clear();
   return out;
 }
 

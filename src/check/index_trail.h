@@ -35,14 +35,17 @@ class IndexReader {
   const Tensor& indices() const { return watched_[1]; }
   /// For each element of the result the element of the TopK's indices from which it is made.
   const std::vector<std::size_t>& sources() const { return sources_; }
-  /// For each element of such a result the indices for which it would be that number: more than one where
-  /// labels repeat; none where no index gives it. An index may lie outside of the axis.
+  /// For each element of such a result the indices for which it would be that number, but for roundings of
+  /// floats: more than one where labels repeat; none where no index gives it. An index may lie outside of the
+  /// axis.
   std::vector<std::vector<std::int64_t>> read(const Tensor& result) const;
 
  private:
-  Tensor follow(Tensor t, bool sources) const;
+  using Operand = std::vector<Tensor>::const_iterator;
+  /// `next`: the step's first operand besides `t`; then that of the next step.
+  Tensor follow(const IndexTrail::Step& step, const Tensor& t, Operand& next) const;
   /// The result if every index were this one.
-  std::vector<double> result_of(std::int64_t index) const;
+  std::optional<std::vector<double>> result_of(std::int64_t index) const;
   void find_sources();
   void find_rule();
 
@@ -54,6 +57,7 @@ class IndexReader {
   /// Where the result is base_ + slope_ * index; else results are made for each index.
   bool linear_ = false;
   std::vector<double> base_, slope_;
+  double rounding_ = 0;  ///< what engines may differ by on the way, as a share of the largest number
   bool possible_ = false;
 };
 

@@ -13,10 +13,32 @@ namespace {
 constexpr std::size_t kMore = 8;  // contenders besides those of the places
 constexpr double kMagnitude = 16;
 
+/// Integers that doubles do not tell apart count by their order: nothing but that is judged of them.
+template <class T>
+std::vector<double> orders_of(const Tensor& scores) {
+  const auto numbers = to_numbers<T>(scores);
+  auto sorted = numbers;
+  std::sort(sorted.begin(), sorted.end());
+  sorted.erase(std::unique(sorted.begin(), sorted.end()), sorted.end());
+  std::vector<double> out;
+  for (const auto n : numbers)
+    out.push_back(static_cast<double>(std::lower_bound(sorted.begin(), sorted.end(), n) - sorted.begin()));
+  return out;
+}
+
+std::vector<double> numbers_of(const Tensor& scores) {
+  auto out = to_doubles(scores);
+  const auto type = scores.element_type();
+  if ((type != ElementType::i64 && type != ElementType::u64) ||
+      std::all_of(out.begin(), out.end(), [](double v) { return std::fabs(v) < 0x1p53; }))
+    return out;
+  return type == ElementType::i64 ? orders_of<std::int64_t>(scores) : orders_of<std::uint64_t>(scores);
+}
+
 }  // namespace
 
 ScoreRows::ScoreRows(const TopK& op, const Tensor& scores, const Tensor& indices)
-    : scores_(to_doubles(scores.to_aligned())) {
+    : scores_(numbers_of(scores.to_aligned())) {
   const auto& dims = scores.shape();
   const auto axis = normalize_axis(op.axis, dims.size(), "axis");
   for (std::size_t i = 0; i < dims.size(); ++i)

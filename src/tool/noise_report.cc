@@ -95,7 +95,9 @@ std::vector<std::string> advice(const NoiseReport& r) {
     const bool same = std::all_of(r.outputs.begin(), r.outputs.end(),
                                   [](const auto& output) { return output.drift.relative() == 0; });
     return {same ? "The outputs of both models are the same."
-                 : "The outputs are no floats of the same shapes in both models: no layer can be proposed."};
+                 : "The outputs cannot be compared: they are integers, have another shape in one model, or "
+                   "NaN or infinities in one "
+                   "model only. No layer can be proposed."};
   }
   std::vector<std::string> out;
   if (r.left_out.nodes.empty())

@@ -1,81 +1,11 @@
-/// Stored indices and labels are judged by the scores that the reference has at them.
-#include <gtest/gtest.h>
-
+/// Stored indices are judged by the scores that the reference has at them.
 #include <algorithm>
 #include <limits>
 
-#include "base/random.h"
-#include "check/stored_outputs.h"
-#include "graph/text.h"
-#include "interpreter/interpreter.h"
-#include "ops/eval.h"
-#include "ops/operators.h"
+#include "tests/check/judged_labels.h"
 
 namespace lamina::check {
 namespace {
-
-using Labels = std::vector<std::int64_t>;
-
-/// A graph on its inputs, and its results as they are right.
-class Judged {
- public:
-  Judged(const std::string& text, std::vector<Tensor> inputs)
-      : graph_(parse_graph(text, operators())),
-        inputs_(std::move(inputs)),
-        exact_(interpret(graph_, inputs_)),
-        judge_(graph_, inputs_, exact_) {}
-  Judged(const Judged&) = delete;
-
-  const Tensor& exact(std::size_t i = 0) const { return exact_[i]; }
-  Labels labels(std::size_t i = 0) const { return to_numbers<std::int64_t>(exact_[i]); }
-  Agreement stored(const Labels& labels, std::size_t i = 0) {
-    const auto& own = exact_[i];
-    std::vector<double> values(labels.begin(), labels.end());
-    return judge_.judge(i, own, from_doubles(own.element_type(), own.shape(), values), true);
-  }
-  Agreement changed(std::size_t element, std::int64_t label, std::size_t i = 0) {
-    auto all = labels(i);
-    all[element] = label;
-    return stored(all, i);
-  }
-
- private:
-  Graph graph_;
-  std::vector<Tensor> inputs_, exact_;
-  StoredOutputs judge_;
-};
-
-#define RIGHT(...)                       \
-  do {                                   \
-    const Agreement a = __VA_ARGS__;     \
-    EXPECT_TRUE(a.ok()) << to_string(a); \
-    EXPECT_TRUE(a.loss) << to_string(a); \
-  } while (false)
-#define WRONG(...)                        \
-  do {                                    \
-    const Agreement a = __VA_ARGS__;      \
-    EXPECT_FALSE(a.ok()) << to_string(a); \
-  } while (false)
-
-Tensor floats(const Dims& dims, std::uint64_t seed) { return seeded_tensor(ElementType::f32, dims, seed); }
-
-/// Scores of 8 classes for each of 50 rows: class c and class c + 4 are always equal.
-std::string pairs_of_classes(const std::string& end) {
-  return R"(graph (x: f32[50,6]) -> (y) {
-  half = const f32[6,4] seed(3)
-  w = Concat(half, half) axis=1
-  scores = MatMul(x, w)
-  k = const i64[] {1}
-)" + end +
-         "}\n";
-}
-
-const std::string kArgMax = pairs_of_classes("  v, y = TopK(scores, k) axis=1 index_element_type=i64\n");
-
-Labels each(Labels labels, const std::function<std::int64_t(std::int64_t)>& f) {
-  for (auto& l : labels) l = f(l);
-  return labels;
-}
 
 TEST(IndexJudge, equal_scores_may_have_either_label_and_others_may_not) {
   Judged model(kArgMax, {floats({50, 6}, 7)});
@@ -131,41 +61,6 @@ TEST(IndexJudge, the_last_of_equal_scores) {
   RIGHT(first.stored(model.labels()));
   WRONG(model.changed(5, (model.labels()[5] + 1) % 8));
   WRONG(model.changed(5, 8));
-}
-
-TEST(IndexJudge, labels_of_a_table) {
-  Judged model(pairs_of_classes(R"(  v, i = TopK(scores, k) axis=1
-  names = const i64[8] {10, 20, 30, 30, 50, 20, 70, 80}
-  zero = const i64[] {0}
-  one = const i64[1] {1}
-  row = Squeeze(i, one)
-  y = Gather(names, row, zero)
-)"),
-               {floats({50, 6}, 7)});
-  Judged first(kArgMax, {floats({50, 6}, 7)});
-  const Labels names{10, 20, 30, 30, 50, 20, 70, 80};
-  RIGHT(model.stored(
-      each(first.labels(), [&](auto l) { return names[static_cast<std::size_t>((l + 4) % 8)]; })));
-  for (std::size_t row = 0; row < 50; ++row) {
-    WRONG(model.changed(row, 40));  // no label of the table
-    if (first.labels()[row] % 4 != 0) WRONG(model.changed(row, 10));
-    if (first.labels()[row] % 4 == 0) RIGHT(model.changed(row, 50));
-  }
-}
-
-/// As frozen TensorFlow graphs and Caffe give labels.
-TEST(IndexJudge, labels_as_floats_behind_other_shapes) {
-  Judged model(pairs_of_classes(R"(  v, i = TopK(scores, k) axis=1
-  f = Convert(i) destination_type=f32
-  to = const i64[3] {5, 10, 1}
-  r = Reshape(f, to)
-  order = const i64[3] {1, 2, 0}
-  y = Transpose(r, order)
-)"),
-               {floats({50, 6}, 7)});
-  const auto own = model.labels();
-  RIGHT(model.stored(each(own, [](auto l) { return (l + 4) % 8; })));
-  for (std::size_t e = 0; e < own.size(); ++e) WRONG(model.changed(e, (own[e] + 1) % 8));
 }
 
 /// Scores of a mask are far from all others: the noise of such numbers allows nothing.
@@ -312,6 +207,23 @@ TEST(IndexJudge, scores_that_are_whole_numbers) {
   RIGHT(model.stored({2, 3}));
   WRONG(model.stored({3, 0}));
   WRONG(model.stored({1, 1}));
+}
+
+/// Doubles do not tell them apart.
+TEST(IndexJudge, scores_that_are_large_whole_numbers) {
+  for (const auto type : {ElementType::i64, ElementType::u64})
+    for (const std::string mode : {"max", "min"}) {
+      const std::int64_t x = std::int64_t{1} << 60;
+      Judged model("graph (x: " + std::string(name_of(type)) +
+                       "[2,4]) -> (y) {\n  k = const i64[] {1}\n  v, y = TopK(x, k) axis=1 mode=" + mode +
+                       "\n}\n",
+                   {from_ints(type, {2, 4}, {x + 1, x + 3, x + 3, x + 2, 0, x + 9, 0, x + 9})});
+      const bool most = mode == "max";
+      RIGHT(model.stored(most ? Labels{2, 3} : Labels{0, 2}));
+      WRONG(model.stored({3, most ? 1 : 0}));
+      WRONG(model.stored({most ? 0 : 3, most ? 1 : 0}));
+      WRONG(model.stored(most ? Labels{2, 0} : Labels{0, 1}));
+    }
 }
 
 TEST(IndexJudge, scores_that_are_not_finite) {

@@ -27,6 +27,8 @@ TEST(Stopping, long_units_of_native_kernels) {
             6},
            {"graph (x: f32[1,300000]) -> (v, i) {\n k = const i64[] {100000}\n v, i = TopK(x, k) axis=1\n}\n",
             "native_topk", 20},
+           {"graph (x: i8[1,1000000]) -> (v, i) {\n k = const i64[] {1}\n v, i = TopK(x, k) axis=1\n}\n",
+            "native_topk", 12},
            {"graph (q: f32[1,1,20000,32], k: f32[1,1,20000,32], v: f32[1,1,20000,64], s: f32[1,1,32,64]) -> "
             "(y, t) {\n y, t = LinearAttention(q, k, v, s)\n}\n",
             "native_linear_attention_", 50}}) {

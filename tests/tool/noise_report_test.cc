@@ -7,6 +7,8 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
+#include "ops/eval.h"
+
 namespace lamina::tool {
 namespace {
 
@@ -34,6 +36,23 @@ TEST(NoiseReport, outputs_that_cannot_be_compared_are_a_sentence) {
       "With everything that was measured in f32 the worst output cannot be compared with that of the f32 "
       "model: it has another shape, or NaN or infinities that the other does not have."));
   for (const auto& line : lines_of(r)) EXPECT_EQ(line.find("has not comparable"), std::string::npos) << line;
+}
+
+TEST(NoiseReport, without_any_output_to_compare_nothing_is_proposed) {
+  const auto with = [](ElementType type, double exact, double other) {
+    NoiseReport r;
+    Drift drift;
+    drift.add(from_doubles(type, {1}, {exact}), from_doubles(type, {1}, {other}));
+    r.outputs.push_back({"y", drift});
+    return r;
+  };
+  const std::string text =
+      "The outputs cannot be compared: they are integers, have another shape in one model, or NaN or "
+      "infinities in "
+      "one model only. No layer can be proposed.";
+  EXPECT_TRUE(has_line(with(ElementType::f32, 1, kInfinite), text));
+  EXPECT_TRUE(has_line(with(ElementType::i64, 1, 2), text));
+  EXPECT_FALSE(has_line(with(ElementType::f32, 1, 1), text));
 }
 
 TEST(NoiseReport, noise_without_a_layer_has_a_figure) {

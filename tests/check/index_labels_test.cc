@@ -1,0 +1,133 @@
+/// Stored labels and other numbers that are made of indices: the index is found that gives them.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "tests/check/judged_labels.h"
+
+namespace lamina::check {
+namespace {
+
+TEST(IndexLabels, labels_of_a_table) {
+  Judged model(pairs_of_classes(R"(  v, i = TopK(scores, k) axis=1
+  names = const i64[8] {10, 20, 30, 30, 50, 20, 70, 80}
+  zero = const i64[] {0}
+  one = const i64[1] {1}
+  row = Squeeze(i, one)
+  y = Gather(names, row, zero)
+)"),
+               {floats({50, 6}, 7)});
+  Judged first(kArgMax, {floats({50, 6}, 7)});
+  const Labels names{10, 20, 30, 30, 50, 20, 70, 80};
+  RIGHT(model.stored(
+      each(first.labels(), [&](auto l) { return names[static_cast<std::size_t>((l + 4) % 8)]; })));
+  for (std::size_t row = 0; row < 50; ++row) {
+    WRONG(model.changed(row, 40));  // no label of the table
+    if (first.labels()[row] % 4 != 0) WRONG(model.changed(row, 10));
+    if (first.labels()[row] % 4 == 0) RIGHT(model.changed(row, 50));
+  }
+}
+
+/// As ONNX models have them: an index outside of the table is an error.
+TEST(IndexLabels, labels_of_a_table_without_other_indices) {
+  for (const std::string table : {"i64[8] {10, 20, 30, 40, 50, 60, 70, 80}", "i64[5] {10, 20, 30, 40, 50}",
+                                  "f32[8,1] {10, 20, 30, 40, 50, 60, 70, 80}"}) {
+    // Without room for all labels only scores of the first four classes are looked at.
+    const std::string best = table.starts_with("i64[5]") ? "Add(scores, few)" : "Add(scores, all)";
+    Judged model(
+        pairs_of_classes("  few = const f32[8] {0, 0, 0, 0, -9, -9, -9, -9}\n  all = const f32[8] {0, 0, 0, "
+                         "0, 0, 0, 0, 0}\n  best = " +
+                         best +
+                         "\n  v, i = TopK(best, k) axis=1\n  one = const i64[1] {1}\n  row = Squeeze(i, one)"
+                         "\n  zero = const i64[] {0}\n  names = const " +
+                         table + "\n  y = Gather(names, row, zero) out_of_range=error\n"),
+        {floats({50, 6}, 7)});
+    if (!table.starts_with("f32")) {
+      const auto own = model.labels();
+      for (std::size_t row = 0; row < 50; ++row) WRONG(model.changed(row, own[row] == 10 ? 20 : 10));
+      WRONG(model.changed(3, 45));
+    }
+    if (table.starts_with("i64[8]"))
+      RIGHT(model.stored(each(model.labels(), [](auto l) { return (l / 10 + 3) % 8 * 10 + 10; })));
+  }
+}
+
+/// A number that is none is the same in both.
+TEST(IndexLabels, labels_of_a_table_with_nan) {
+  Judged model(pairs_of_classes(R"(  v, i = TopK(scores, k) axis=1
+  last = const f32[4] {0, 1, inf, 0.1}
+  zero = const f32[] {0}
+  first = Divide(last, zero)
+  names = Concat(first, last) axis=0
+  axis = const i64[] {0}
+  y = Gather(names, i, axis)
+)"),
+               {floats({50, 6}, 7)});
+  const auto stored = [&](const std::vector<double>& numbers) {
+    return model.stored(from_doubles(ElementType::f32, model.exact().shape(), numbers));
+  };
+  const auto numbers = to_doubles(model.exact());
+  std::size_t nan = 0;
+  for (std::size_t e = 0; e < numbers.size(); ++e) {
+    const bool is = std::isnan(numbers[e]);
+    auto other = numbers;
+    other[e] = is ? 0 : std::numeric_limits<double>::quiet_NaN();
+    EXPECT_EQ(stored(other).ok(), is);  // 0 belongs to the class with the same scores
+    other[e] = 2;
+    EXPECT_FALSE(stored(other).ok());
+    nan += is;
+  }
+  EXPECT_GT(nan, 0u);
+}
+
+/// Nothing is rounded where numbers are only looked up.
+TEST(IndexLabels, labels_of_a_table_of_large_numbers) {
+  Judged model(pairs_of_classes(R"(  v, i = TopK(scores, k) axis=1
+  names = const f32[8] {16000000, 16000002, 16000004, 16000006, 16000008, 16000010, 16000012, 16000014}
+  axis = const i64[] {0}
+  y = Gather(names, i, axis)
+)"),
+               {floats({50, 6}, 7)});
+  const auto own = model.labels();
+  RIGHT(model.stored(each(own, [](auto l) { return l + 8; })));
+  for (std::size_t row = 0; row < 50; ++row) WRONG(model.changed(row, own[row] + 1));
+}
+
+/// Coordinates, as of keypoints: an engine may divide by the width, or multiply by its inverse.
+TEST(IndexLabels, labels_whose_numbers_are_rounded) {
+  for (const std::string type : {"f32", "f16"}) {
+    Judged model(pairs_of_classes("  v, i = TopK(scores, k) axis=1\n  f = Convert(i) destination_type=" +
+                                  type + "\n  width = const " + type + "[] {0.07}\n  start = const " + type +
+                                  "[] {0.21}\n  c = Multiply(f, width)\n  y = Subtract(c, start)\n"),
+                 {floats({50, 6}, 7)});
+    const auto& own = model.exact();
+    const auto numbers = to_doubles(own);
+    const auto stored = [&](double digit, double label) {
+      auto moved = numbers;
+      for (std::size_t e = 0; e < moved.size(); ++e) moved[e] += (e % 2 ? digit : -digit) * 0.5;
+      moved[20] += label * 0.07;
+      return model.stored(from_doubles(own.element_type(), own.shape(), moved));
+    };
+    const double digit = type == "f32" ? 0x1p-23 : 0x1p-10;
+    EXPECT_TRUE(stored(digit, 0).ok()) << type << ": " << to_string(stored(digit, 0));
+    for (const double label : {1.0, -1.0, 0.5, 0.1}) EXPECT_FALSE(stored(digit, label).ok()) << type << label;
+  }
+}
+
+/// As frozen TensorFlow graphs and Caffe give labels.
+TEST(IndexLabels, labels_as_floats_behind_other_shapes) {
+  Judged model(pairs_of_classes(R"(  v, i = TopK(scores, k) axis=1
+  f = Convert(i) destination_type=f32
+  to = const i64[3] {5, 10, 1}
+  r = Reshape(f, to)
+  order = const i64[3] {1, 2, 0}
+  y = Transpose(r, order)
+)"),
+               {floats({50, 6}, 7)});
+  const auto own = model.labels();
+  RIGHT(model.stored(each(own, [](auto l) { return (l + 4) % 8; })));
+  for (std::size_t e = 0; e < own.size(); ++e) WRONG(model.changed(e, (own[e] + 1) % 8));
+}
+
+}  // namespace
+}  // namespace lamina::check
