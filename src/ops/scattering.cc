@@ -27,7 +27,7 @@ T combined(T old, T update) {
     return F::integer(old, update);
 }
 
-/// WorkPartition of integers towards minus infinity.
+/// The mean of numbers with that sum; of integers it is rounded towards minus infinity.
 template <class T>
 T mean(T sum, std::int64_t count) {
   if constexpr (std::is_same_v<T, double>)
