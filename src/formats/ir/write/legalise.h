@@ -103,7 +103,7 @@ void register_norms(LegalisationTable& t);       ///< normalisations, and functi
 void register_quantisers(LegalisationTable& t);  ///< to integers and back
 void register_movement(LegalisationTable& t);    ///< pads, triangles, one-hot and the like
 void register_recurrent(LegalisationTable& t);   ///< cells and sequences
-void register_recurrence(LegalisationTable& t);  ///< LinearAttention
+void register_linear_attention(LegalisationTable& t);  ///< LinearAttention
 void register_pooling(LegalisationTable& t);
 void register_resizing(LegalisationTable& t);
 void register_regions(LegalisationTable& t);

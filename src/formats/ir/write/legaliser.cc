@@ -49,7 +49,7 @@ const LegalisationTable& legalisations() {
     LegalisationTable t;
     for (const auto add :
          {register_products, register_norms, register_quantisers, register_movement, register_recurrent,
-          register_recurrence, register_pooling, register_resizing, register_regions, register_detection})
+          register_linear_attention, register_pooling, register_resizing, register_regions, register_detection})
       add(t);
     return t;
   });
