@@ -27,7 +27,7 @@ T combined(T old, T update) {
     return F::integer(old, update);
 }
 
-/// The mean of numbers with that sum; of integers it is rounded towards minus infinity.
+/// Division of integers towards minus infinity.
 template <class T>
 T mean(T sum, std::int64_t count) {
   if constexpr (std::is_same_v<T, double>)
