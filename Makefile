@@ -7,7 +7,7 @@ SWEEP_MINUTES ?= 10
 # The progress of a build: per cent, steps, seconds.
 export NINJA_STATUS ?= [%p %f/%t %es]$(SPACE)
 SPACE = $() $()
-SOURCES = git ls-files '*.cc' '*.h' ':!:tests/data'
+SOURCES = git ls-files '*.cc' '*.h'
 
 .DEFAULT_GOAL = help
 .PHONY: help build test demo asan tsan clang isa soak sweep bench format lint install clean

@@ -79,7 +79,7 @@ def fit(m: Measured) -> Fit:
     return Fit(units, list(zip(m.rows, map(float, counts @ x), strict=True)))
 
 
-def chief(row: Row, units: dict[str, list[float]]) -> str:
+def dominant_family(row: Row, units: dict[str, list[float]]) -> str:
     """The family that takes most of it."""
     return max(
         row.parts, key=lambda name: sum(c * u for c, u in zip(row.parts[name], units[name], strict=True))
@@ -113,7 +113,7 @@ def print_table(measurements: dict[str, Measured], fits: dict[str, Fit]) -> None
     for name in next(iter(measurements.values())).table:
         cells = []
         for isa, f in fits.items():
-            mine = [(r, us) for r, us in f.rows if chief(r, f.units) == name]
+            mine = [(r, us) for r, us in f.rows if dominant_family(r, f.units) == name]
             if mine:
                 fitted = statistics.median(factor(us, r.microseconds) for r, us in mine)
                 said = statistics.median(factor(r.cost, r.microseconds) for r, _ in mine)
@@ -133,7 +133,7 @@ def residuals(fits: dict[str, Fit]) -> list[dict]:
             "estimated": r.cost,
             "fitted": us,
             "ratio": us / r.microseconds,
-            "family": chief(r, f.units),
+            "family": dominant_family(r, f.units),
         }
         for isa, f in fits.items()
         for r, us in f.rows

@@ -1,9 +1,9 @@
 """Layers point down: checks what the files of src/ and include/ include.
 
-- A room includes only itself, rooms below it and the public headers.
+- A module includes only itself, modules below it and the public headers.
 - Public headers include the standard library and each other, nothing else.
 - POSIX headers stand in src/base only.
-- Every quoted include exists.
+- Every quoted include exists, and so does every source file that a page of docs or a comment names.
 Files of more than 400 lines are listed, as a hint. Usage: layers_test.py ROOT
 """
 
@@ -11,33 +11,37 @@ import re
 import sys
 from pathlib import Path
 
-# What each room may include. The tool, above all, may include every room.
+# What each module may include. The tool, above all, may include every module.
 BELOW = {"base": []}
 BELOW["graph"] = ["base"]
 BELOW["ops"] = ["graph"] + BELOW["graph"]
-for room in ("extension", "interpreter", "rewrite"):
-    BELOW[room] = ["ops"] + BELOW["ops"]
+for module in ("extension", "interpreter", "rewrite"):
+    BELOW[module] = ["ops"] + BELOW["ops"]
 BELOW["formats"] = ["extension"] + BELOW["extension"]
 BELOW["kernels"] = ["interpreter", "extension"] + BELOW["ops"] + ["ops"]  # the reference kernel and thresholds ask it
 BELOW["rules"] = ["rewrite", "extension"] + BELOW["ops"] + ["ops"]
 BELOW["plan"] = ["kernels", "rewrite"] + BELOW["kernels"]  # a plan keeps the ledger of its rewriting
 BELOW["exec"] = ["plan"] + BELOW["plan"]
 BELOW["saved"] = ["formats"] + ["exec"] + BELOW["exec"]
-BELOW["api"] = [room for room in BELOW]
-BELOW["check"] = [room for room in BELOW]
+BELOW["api"] = [module for module in BELOW]
+BELOW["check"] = [module for module in BELOW]
 BELOW["offline"] = ["rules"] + BELOW["rules"] + ["formats"]
 BELOW["quantise"] = BELOW["api"] + ["api"]
-BELOW["tool"] = [room for room in BELOW]
+BELOW["tool"] = [module for module in BELOW]
 
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^>"]+)[>"]', re.MULTILINE)
 POSIX = re.compile(
     r"^(unistd|fcntl|pthread|sched|dirent|dlfcn|poll|signal|termios|netdb|glob|syslog|strings|ftw|pwd"
     r"|sys/.*|netinet/.*|arpa/.*|linux/.*)(\.h)?$"
 )
-POSIX_ROOMS = ("base",)
+POSIX_MODULES = ("base",)
 C_HEADERS = ("extension.h",)
 C_LIBRARY = ("stddef.h", "stdint.h")
 LONG = 400
+# A source file by its name or the end of its path: "judge.h", "check/judge.h", "tests/check/judge_test.cc".
+NAMED = re.compile(r"(?<![\w./*<-])((?:[\w+-]+/)*[\w+-]+(?:\.simd)?\.(?:h|hpp|cc|py|test))(?![\w*])")
+PLACEHOLDER = re.compile(r"(^|[/_])[A-Z]{2,}")  # src/rules/NAME.cc, legalise_FAMILY.cc
+ELSEWHERE = re.compile(r"hwy/|mo_caffe\.py")  # of other projects
 
 
 def without_comments(text):
@@ -55,22 +59,22 @@ def includes(path):
         yield text.count("\n", 0, match.start()) + 1, match.group(1) == '"', match.group(2)
 
 
-def faults_of_room(root, path, room):
-    allowed = [room] + BELOW[room]
+def faults_of_module(root, path, module):
+    allowed = [module] + BELOW[module]
     for line, quoted, name in includes(path):
         where = f"{path.relative_to(root)}:{line}"
         if not quoted:
-            if POSIX.match(name) and room not in POSIX_ROOMS:
-                yield f"{where}: <{name}> is POSIX, which only {' and '.join(POSIX_ROOMS)} may use"
+            if POSIX.match(name) and module not in POSIX_MODULES:
+                yield f"{where}: <{name}> is POSIX, which only {' and '.join(POSIX_MODULES)} may use"
             continue
         top = name.split("/")[0]
         if top == "lamina":
             if not (root / "include" / name).is_file():
                 yield f'{where}: "{name}" does not exist'
         elif top not in BELOW:
-            yield f'{where}: "{name}" names no room'
+            yield f'{where}: "{name}" names no module'
         elif top not in allowed:
-            yield f'{where}: "{name}" is not below {room}'
+            yield f'{where}: "{name}" is not below {module}'
         elif not (root / "src" / name).is_file():
             yield f'{where}: "{name}" does not exist'
 
@@ -83,6 +87,28 @@ def faults_of_public(root, path):
                 yield f'{where}: "{name}" is no public header'
         elif not re.fullmatch(r"[a-z_]+", name) and not (path.name in C_HEADERS and name in C_LIBRARY):
             yield f"{where}: <{name}> is not of the standard C++ library"
+
+
+def faults_of_names(root):
+    """Files that pages and comments name, but that do not exist."""
+    folders = ("src", "include", "tests", "bench", "examples", "scripts", "cmake")
+    files = [path.relative_to(root).as_posix() for folder in folders for path in (root / folder).rglob("*.*")]
+    ends = {path[at + 1 :] for path in files for at in [-1, *(i for i, c in enumerate(path) if c == "/")]}
+
+    def missing(text):
+        for name in NAMED.findall(text):
+            if name not in ends and not PLACEHOLDER.search(name) and not ELSEWHERE.match(name):
+                yield name
+
+    for page in [root / "README.md", root / "CONTRIBUTING.md", *sorted((root / "docs").glob("*.md"))]:
+        for line, text in enumerate(page.read_text(encoding="utf-8").splitlines(), 1):
+            yield from (f"{page.relative_to(root)}:{line}: there is no {name}" for name in missing(text))
+    for path in sources(root / "src") + sources(root / "include") + sources(root / "tests"):
+        for line, text in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+            if text.lstrip().startswith("#"):
+                continue
+            comment = text.partition("//")[2]
+            yield from (f"{path.relative_to(root)}:{line}: there is no {name}" for name in missing(comment))
 
 
 def sources(folder):
@@ -98,12 +124,13 @@ def main():
         if parts[0] == "include":
             faults += faults_of_public(root, path)
         elif parts[1] in BELOW:
-            faults += faults_of_room(root, path, parts[1])
+            faults += faults_of_module(root, path, parts[1])
         else:
-            faults.append(f"{path.relative_to(root)}: '{parts[1]}' is no room")
+            faults.append(f"{path.relative_to(root)}: '{parts[1]}' is no module")
         lines = path.read_text(encoding="utf-8").count("\n")
         if lines > LONG:
             long_files.append(f"{path.relative_to(root)}: {lines} lines")
+    faults += faults_of_names(root)
     for text in long_files:
         print("long:", text)
     for text in faults:

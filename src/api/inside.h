@@ -1,5 +1,5 @@
 #pragma once
-/// The way from the public objects to what stands behind them, for the tool, tests and this room.
+/// The way from the public objects to what stands behind them, for the tool, tests and this module.
 #include "api/compiled.h"
 #include "api/loaded_model.h"
 #include "exec/runner.h"

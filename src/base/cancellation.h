@@ -1,6 +1,6 @@
 #pragma once
-/// Work that can be stopped before it is done: by whoever asked for it, by a deadline, and for a while by a
-/// fork() (base/quiescence.h). Whatever may take long calls stop_point() at least every few milliseconds.
+/// Work that can be stopped before it is done: by its user or by a deadline; a fork() pauses it
+/// (base/quiescence.h). All code that may take long calls stop_point() at least every few milliseconds.
 #include <atomic>
 #include <chrono>
 #include <cstdint>
@@ -121,9 +121,9 @@ class StopScopeOf {
   const StopScope* before_;
 };
 
-/// A point in the midst of work: throws Stopped where the work must stop, and stands still while there is a
-/// quiescent state, unless this thread must not here (Quiescence::Moving). No lock may be held that others
-/// wait for. Reads the clock, which takes some 20 ns.
+/// A point in the middle of work: throws Stopped if the work must stop, and pauses during a quiescent state
+/// unless a Quiescence::Moving forbids it. No lock may be held that others wait for. Reads the clock, which
+/// takes some 20 ns.
 inline void stop_point() {
   if (const auto* scope = StopScope::here(); scope != nullptr && scope->must_stop()) [[unlikely]]
     scope->stop();

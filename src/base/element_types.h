@@ -1,5 +1,5 @@
 #pragma once
-/// Questions about element types that several rooms ask.
+/// Questions about element types that several modules ask.
 #include <cstddef>
 
 #include "lamina/tensor.h"

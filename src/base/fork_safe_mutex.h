@@ -8,13 +8,14 @@
 
 namespace lamina {
 
-/// A mutex: one thread has the turn (holds the lock). Threads that wait for it count as paused
-/// (base/quiescence.h), so that no fork waits for them. In a child of fork(), locks held by threads that no
-/// longer exist are released, and their work must be done again.
+/// A mutex. Threads that wait for it count as paused (base/quiescence.h), so that no fork waits for them. In
+/// a child of fork(), locks held by threads that no longer exist are released, and their work must be done
+/// again.
 class ForkSafeMutex {
  public:
-  /// The calling thread has the turn while it lives. Throws Error(busy) where it has it already: the user's
-  /// code asks for what waits for it; Stopped where it must stop while it waits.
+  /// The calling thread holds the lock while this object lives. The constructor throws Error(busy) if the
+  /// thread holds it already, that is, if a callback asks for work that waits for the callback; and Stopped
+  /// if the thread must stop while it waits.
   class Lock : private Activity {
    public:
     explicit Lock(ForkSafeMutex& mutex);
@@ -33,7 +34,7 @@ class ForkSafeMutex {
  private:
   void await_other(std::thread::id taken) const;
 
-  std::atomic<std::thread::id> taken_{};  // by that thread
+  std::atomic<std::thread::id> taken_{};  // the thread that holds the lock; none: it is free
 };
 
 }  // namespace lamina

@@ -15,7 +15,7 @@ using Level = LogLevel;
 std::string_view name_of(Level level);
 std::optional<Level> level_named(std::string_view name);
 
-/// A destination of messages, handed to the rooms that have something to say; a copy goes to the same place.
+/// A destination of messages, handed to the modules that log; a copy has the same destination.
 class Logger {
  public:
   Logger() = default;  ///< drops all, as with an empty callback

@@ -40,8 +40,8 @@ Share take(Share& share, std::int64_t grain, std::int64_t most) {
   }
 }
 
-/// One thread's part of a loop: it works for what its caller can be stopped by and within its caller's
-/// bounds, and does not stand still.
+/// One thread's part of a loop. It can be stopped as its caller can be, has its caller's limits, and does not
+/// pause.
 class LoopPart {
  public:
   LoopPart(const LoopCaller& caller, const StopScope* scope, const WorkBounds* bounds) noexcept

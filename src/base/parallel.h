@@ -43,7 +43,7 @@ void run_in_pieces(const WorkPartition& partition, PieceBody body);
 /// partition.slots) run one after the other. A loop of one slot is in the calling thread, without waking
 /// others; a short one is one piece. All threads round as the calling one. Exceptions of the body reach the
 /// caller. Between pieces are stop points (base/cancellation.h): Stopped is thrown in the caller, and in a
-/// quiescent state the caller stands still when its helpers have left the loop, which then goes on.
+/// quiescent state the caller pauses once its helpers have left the loop, which then continues.
 template <class F>
 void parallel_for(const WorkPartition& partition, const F& body) {
   const PieceBody piece(body);

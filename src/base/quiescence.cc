@@ -31,14 +31,14 @@ struct AllActivities {
   std::mutex mutex;
   std::condition_variable resumed;
   Activity* first = nullptr;
-  std::thread::id owner;  // who brought the quiescent state about
+  std::thread::id owner;  // the thread that began the quiescent state
 
   bool is_wanted_by_another() const {
     return Activity::wanted_.load() && owner != std::this_thread::get_id();
   }
-  /// Who helps in a step does not stand still: that step would not come to its end. Nor does what it waits
-  /// for.
-  bool must_stand(const Activity* chain) const {
+  /// True if activities of this chain must pause. A thread that helps in a step does not pause, since the
+  /// step waits for it; nor does an activity that a step waits for (Activity::urge).
+  bool must_pause(const Activity* chain) const {
     if (!is_wanted_by_another() || LoopHelper::is_here()) return false;
     while (chain != nullptr && chain->urgent_ == 0) chain = chain->next_;
     return chain == nullptr;
@@ -54,8 +54,8 @@ struct AllActivities {
     if (x.after_ != nullptr) x.after_->before_ = x.before_;
   }
   bool works_here(const Activity& x) const { return x.worker_.load() == std::this_thread::get_id(); }
-  /// What the calling thread is at stands still: as a chain.
-  Activity* stand() {
+  /// Pauses the activities in which the calling thread works, and returns them as a chain.
+  Activity* pause() {
     Activity* chain = nullptr;
     for (auto* x = first; x != nullptr; x = x->after_)
       if (works_here(*x)) {
@@ -66,8 +66,8 @@ struct AllActivities {
     return chain;
   }
   /// Lets the activity continue when no other thread wants a quiescent state.
-  void go_on(Activity* chain, std::unique_lock<std::mutex>& lock) {
-    resumed.wait(lock, [&] { return !must_stand(chain); });
+  void resume(Activity* chain, std::unique_lock<std::mutex>& lock) {
+    resumed.wait(lock, [&] { return !must_pause(chain); });
     for (; chain != nullptr; chain = std::exchange(chain->next_, nullptr)) {
       chain->stopped_ = std::thread::id();
       chain->worker_ = std::this_thread::get_id();
@@ -89,7 +89,7 @@ int& depth_of_work() noexcept { return work; }
 CountsAsPaused::CountsAsPaused() noexcept : depth_(std::exchange(work, 0)) {
   auto& a = all();
   const std::lock_guard lock(a.mutex);
-  chain_ = a.stand();
+  chain_ = a.pause();
 }
 
 CountsAsPaused::~CountsAsPaused() {
@@ -97,7 +97,7 @@ CountsAsPaused::~CountsAsPaused() {
   if (chain_ == nullptr) return;
   auto& a = all();
   std::unique_lock lock(a.mutex);
-  a.go_on(chain_, lock);
+  a.resume(chain_, lock);
 }
 
 InUsersCallback::InUsersCallback() noexcept
@@ -135,14 +135,14 @@ bool Quiescence::may_pause_here() noexcept {
   if (Moving::is_here() || LoopHelper::is_here() || !is_wanted()) return false;
   auto& a = all();
   const std::lock_guard lock(a.mutex);
-  return a.must_stand(nullptr);
+  return a.must_pause(nullptr);
 }
 
 /// Pauses the activity with all that the thread runs: a step may run a model of its own.
 void Activity::stop_here() noexcept {
   auto& a = all();
   std::unique_lock lock(a.mutex);
-  if (a.must_stand(nullptr)) a.go_on(a.stand(), lock);
+  if (a.must_pause(nullptr)) a.resume(a.pause(), lock);
 }
 
 void Activity::urge(int by) noexcept {
@@ -165,9 +165,9 @@ void Quiescence::begin() noexcept {
   const auto me = std::this_thread::get_id();
   std::unique_lock lock(a.mutex);
   // One of another thread has to end first, which may be waiting for us; who ends the process may still fork.
-  auto* const chain = a.stand();
+  auto* const chain = a.pause();
   a.resumed.wait(lock, [&] { return !a.is_wanted_by_another(); });
-  a.go_on(chain, lock);
+  a.resume(chain, lock);
   a.owner = me;
   Activity::wanted_.store(true, std::memory_order_seq_cst);
   bool own = false;

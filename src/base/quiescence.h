@@ -1,7 +1,6 @@
 #pragma once
-/// A quiescent state: all tracked activities pause between two steps. fork() needs it, so
-/// that no lock of a library is held, and so does the end of the process, which destroys objects that work
-/// may use.
+/// A quiescent state: all tracked activities pause between two steps. fork() needs it, so that no lock of a
+/// library is held, and so does the end of the process, which destroys objects that work may use.
 #include <atomic>
 #include <thread>
 
@@ -30,19 +29,20 @@ class Activity {
   void checkpoint() noexcept {
     if (wanted_.load(std::memory_order_relaxed)) stop_here();
   }
-  /// +1: goes on though there is a quiescent state, until -1: what is in the midst of a step waits for it.
+  /// After urge(+1) the activity continues during a quiescent state, since a thread waits for it in the
+  /// middle of a step; until urge(-1).
   void urge(int by) noexcept;
 
  protected:
-  /// Quiescence knows it from here on: called when it is complete, and again before it is taken down.
+  /// Registers the activity, once it is completely constructed; delist() removes it before it is destroyed.
   void enlist() noexcept;
   void delist() noexcept;
-  /// Threads that help it now; they come and go.
+  /// The number of threads that help it now.
   virtual int helpers() const noexcept { return 0; }
-  /// Lets go of helpers, at rest.
+  /// Releases the helpers of an activity at rest.
   virtual void dismiss() noexcept {}
-  /// In a child of fork(), whose only thread is `here`: lets go of what is not there. False: it lies in the
-  /// stack of another thread, and is gone with that.
+  /// Called in a child of fork(), whose only thread is `here`: forgets other threads. False if the activity
+  /// was on the stack of another thread, which does not exist in the child.
   virtual bool child_begins(std::thread::id) noexcept { return true; }
 
  private:
@@ -52,9 +52,9 @@ class Activity {
 
   static std::atomic<bool> wanted_;
   std::atomic<std::thread::id> worker_{};  // none: at rest
-  std::thread::id stopped_{};              // of the thread that stands still in the midst of its work
+  std::thread::id stopped_{};              // the thread that has paused in the middle of this work
   int urgent_ = 0;
-  Activity* next_ = nullptr;                       // that the same thread has stopped with this one
+  Activity* next_ = nullptr;                       // paused by the same thread together with this one
   Activity *before_ = nullptr, *after_ = nullptr;  // of all that are enlisted
 };
 
@@ -83,7 +83,7 @@ class CountsAsPaused {
 
  private:
   int depth_;
-  Activity* chain_ = nullptr;  // what stands
+  Activity* chain_ = nullptr;  // the paused activities
 };
 
 /// Around each call of a log, progress or request callback, which may wait for a thread that forks. Not of
@@ -100,8 +100,8 @@ class InUsersCallback {
   static bool is_here() noexcept;
 
  private:
-  const CountsAsPaused standing_;
-  const FloatingPoint computes_;  // our code
+  const CountsAsPaused paused_;
+  const FloatingPoint computes_;  // the mode of lamina's code, restored afterwards
   const Entries entries_;         // of the public interface, that the call comes from
   const StopScope* scope_;        // what could be stopped there
   const Within bounds_{nullptr};  // the user's tensors are not the model's
@@ -116,15 +116,15 @@ class Quiescence {
   static bool awaits_this_thread() noexcept;
   /// True if there is a quiescent state, or a thread waits for one; perhaps the calling thread.
   static bool is_wanted() noexcept { return Activity::wanted_.load(std::memory_order_relaxed); }
-  /// Another thread wants one, and the calling thread may stand still where it is: not in the midst of a loop
-  /// that others help in, nor where a Moving forbids it.
+  /// True if another thread wants one and the calling thread may pause here: not in a loop that others help
+  /// in, nor where a Moving forbids it.
   static bool may_pause_here() noexcept;
   /// In the midst of a step: takes part in a quiescent state that another thread wants, where that may be.
   static void pause_here() noexcept {
     if (may_pause_here()) Activity::stop_here();
   }
-  /// While it lives, the calling thread does not stand still but between steps (Activity::checkpoint): it is
-  /// in a loop that others help in, or in code that may hold locks of its own, such as a library's.
+  /// While it lives, the calling thread pauses between steps only (Activity::checkpoint): it is in a loop
+  /// that others help in, or in code that may hold locks, such as a library's.
   class Moving {
    public:
     Moving() noexcept { ++depth_; }
@@ -143,7 +143,7 @@ class Quiescence {
   static void begin() noexcept;
   static void end() noexcept;
 
-  /// No fork() while it lives, which is to be short.
+  /// While it lives, which must be short, there is no fork().
   class Undisturbed {
    public:
     Undisturbed() noexcept;
@@ -159,12 +159,13 @@ class Quiescence {
   /// quiescent state are over.
   static void after_fork_in_child() noexcept;
 
-  /// Lets go of the helpers of all activities that rest.
+  /// Releases the helpers of all activities at rest.
   static void dismiss_helpers() noexcept;
 
   /// Begins a quiescent state that does not end: the process ends.
   static void for_good() noexcept;
-  /// exit() begins with that, before it destroys what has been made so far, by libraries too.
+  /// Makes exit() begin with for_good(), before it destroys the objects that exist now, those of libraries
+  /// too.
   static void stop_at_exit() noexcept;
   static bool is_for_good() noexcept;
   /// The calling thread is the one that ends the process, after for_good().

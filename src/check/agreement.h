@@ -11,11 +11,12 @@ namespace lamina::check {
 /// By what factor a stored output may be further off than samples with noise are.
 inline constexpr double kStoredMargin = 3;
 
-/// Where indices differ that were chosen by scores: how much worse the reference's score at the stored index
-/// is than the one that belongs to the place, beyond the tolerance, where that is worst for what is allowed.
+/// For indices that a TopK chose: how much worse, beyond the tolerance, the reference's score at a stored
+/// index is than the score that belongs to its place. Of the element where this is largest beside what is
+/// allowed.
 struct ScoreLoss {
   double largest = 0;
-  double allowed = 0;  ///< what that may be there
+  double allowed = 0;
 };
 
 /// What was measured between an output and the stored one.

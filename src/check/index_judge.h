@@ -20,12 +20,13 @@ struct IndexCase {
   double tolerance = 0;  ///< share of a score by which arithmetic alone may be off
 };
 
-/// The stored index of each place must have a score that is as good as the place's own in the reference:
-/// beyond the tolerance it may be worse by three times what samples with noise show of the scores, and by one
-/// level. A row whose scores move little in samples may be as far off as any row was, and three times its own
-/// noise. All of that together, but for the two largest losses, may be three times as much as in a sample,
-/// and a level in one of 25 elements. An index outside of the axis is wrong, and so is one that stands twice
-/// in a row. Rows come in the order that the TopK's `sort` asks for; equal scores in any order.
+/// Judges stored indices by the scores of the reference. The score at the stored index of each place must be
+/// as good as the score that belongs to the place. Beyond the tolerance it may be worse by one level of the
+/// quantiser and by the noise that samples show: three times that of its own row and once that of the
+/// noisiest row, at most three times the latter. All losses but the two largest may add up to three times the
+/// largest sum in a sample, and a level in one of 25 elements. An index outside of the axis is wrong, and so
+/// is one that occurs twice in a row. Rows are in the order that the TopK's `sort` asks for; equal scores in
+/// any.
 Agreement judge_indices(const IndexCase& c);
 
 }  // namespace lamina::check

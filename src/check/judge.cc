@@ -140,8 +140,8 @@ class Judge {
       const Node& now = rewritten_.node(id);
       if (!now.op.has(Trait::impure) || now.outputs.empty() || epilogue(now)) continue;
       const auto& name = rewritten_.value(now.outputs[0]).name;
-      const auto twin = original_.find_value(name);
-      const auto maker = twin.valid() ? original_.producer(twin) : NodeId{};
+      const auto value = original_.find_value(name);
+      const auto maker = value.valid() ? original_.producer(value) : NodeId{};
       if (!maker.valid()) continue;
       const Node& then = original_.node(maker);
       bool same = now.op == then.op && now.inputs.size() == then.inputs.size();
@@ -269,11 +269,11 @@ class Judge {
     };
     options.observe = [&](ValueId v, Interval& x) {
       if (graph.is_result(v)) return;
-      auto twin = permuted.find_permuted(x.middle, graph.node(graph.producer(v)).sources);
-      if (!twin.valid()) return;
+      auto other = permuted.find_permuted(x.middle, graph.node(graph.producer(v)).sources);
+      if (!other.valid()) return;
       any = true;
-      clean &= judged(x, twin).within;
-      x = {std::move(twin), {}};
+      clean &= judged(x, other).within;
+      x = {std::move(other), {}};
     };
     const auto ends = propagate(graph, exact_intervals(given), options);
     for (std::size_t i = 0; any && i < found.size(); ++i)

@@ -85,29 +85,31 @@ class Tracer {
 class Cuts {
  public:
   Cuts(const Graph& original, const Graph& rewritten)
-      : twin_(rewritten.value_slots()), cut_(rewritten.value_slots()), original_cut_(original.value_slots()) {
+      : counterpart_(rewritten.value_slots()),
+        cut_(rewritten.value_slots()),
+        original_cut_(original.value_slots()) {
     for (std::uint32_t i = 0; i < rewritten.value_slots(); ++i) {
       const auto& value = rewritten.value({i});
       if (value.kind == ValueKind::none) continue;
-      const auto twin = original.find_value(value.name);
-      if (!twin.valid() || original.constant(twin)) {
+      const auto counterpart = original.find_value(value.name);
+      if (!counterpart.valid() || original.constant(counterpart)) {
         if (value.kind == ValueKind::input && rewritten.readers({i}) != 0)
           fail(ErrorCode::internal, "input \"{}\" of the rewritten graph is no value of the original",
                value.name);
         continue;
       }
-      twin_[i] = twin;
+      counterpart_[i] = counterpart;
       if (value.kind == ValueKind::constant) continue;  // reads as it is, is judged once
       cut_[i] = true;
-      original_cut_[twin.index] = true;
+      original_cut_[counterpart.index] = true;
     }
   }
-  ValueId twin(ValueId v) const { return twin_[v.index]; }
+  ValueId counterpart(ValueId v) const { return counterpart_[v.index]; }
   const std::vector<bool>& rewritten() const { return cut_; }
   const std::vector<bool>& original() const { return original_cut_; }
 
  private:
-  std::vector<ValueId> twin_;
+  std::vector<ValueId> counterpart_;
   std::vector<bool> cut_, original_cut_;
 };
 
@@ -119,11 +121,11 @@ std::vector<std::pair<ValueId, ValueId>> claims(const Graph& original, const Gra
     const auto kind = rewritten.value({i}).kind;
     const bool made =
         kind == ValueKind::constant || (kind == ValueKind::output_of_node && !is_drawn(rewritten, {i}));
-    if (made && cuts.twin({i}).valid()) out.emplace_back(ValueId{i}, cuts.twin({i}));
+    if (made && cuts.counterpart({i}).valid()) out.emplace_back(ValueId{i}, cuts.counterpart({i}));
   }
   for (std::size_t r = 0; r < rewritten.results().size(); ++r) {
     const auto value = rewritten.results()[r].value, wanted = original.results().at(r).value;
-    if (wanted != cuts.twin(value)) out.emplace_back(value, wanted);
+    if (wanted != cuts.counterpart(value)) out.emplace_back(value, wanted);
   }
   return out;
 }
@@ -150,7 +152,7 @@ std::vector<Piece> pieces_of(const Graph& original, const Graph& rewritten) {
   for (auto& p : pieces) {
     p.rewritten = here.section(std::move(p.rewritten.outputs));
     p.original = there.section(p.wanted);
-    for (const auto v : p.rewritten.inputs) p.given.push_back(cuts.twin(v));
+    for (const auto v : p.rewritten.inputs) p.given.push_back(cuts.counterpart(v));
   }
   return pieces;
 }

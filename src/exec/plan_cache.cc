@@ -35,7 +35,7 @@ std::shared_ptr<const Planned> PlanCache::get(const std::string& key, const std:
   for (;;) {
     // All memory for the entry is allocated before the plan is made: storing the plan cannot fail.
     Entries entry;
-    const auto own = std::make_shared<Flight>();
+    const auto own = std::make_shared<Making>();
     std::unique_lock lock(mutex_);
     if (const auto it = find(key); it != entries_.end()) {
       entries_.splice(entries_.begin(), entries_, it);
@@ -43,42 +43,42 @@ std::shared_ptr<const Planned> PlanCache::get(const std::string& key, const std:
       touch(above);
       return found;
     }
-    const auto other = std::find_if(flights_.begin(), flights_.end(),
-                                    [&](const std::shared_ptr<Flight>& f) { return f->key == key; });
-    if (other == flights_.end()) {
+    const auto other = std::find_if(in_progress_.begin(), in_progress_.end(),
+                                    [&](const std::shared_ptr<Making>& m) { return m->key == key; });
+    if (other == in_progress_.end()) {
       entry.push_back({key, nullptr});
       own->key = key;
       return make_in(own, std::move(entry), above, make, lock);
     }
     const auto awaited = *other;
     lock.unlock();
-    const ForkSafeMutex::Lock landed(awaited->mutex);
+    const ForkSafeMutex::Lock made(awaited->mutex);
     if (awaited->planned) return awaited->planned;
     lock.lock();
-    flights_.remove(awaited);  // the maker's part, unless fork() has left it behind
+    in_progress_.remove(awaited);  // the maker's part, unless fork() has left it behind
   }
 }
 
-std::shared_ptr<const Planned> PlanCache::make_in(const std::shared_ptr<Flight>& flight, Entries entry,
+std::shared_ptr<const Planned> PlanCache::make_in(const std::shared_ptr<Making>& making, Entries entry,
                                                   const std::vector<std::string>& above, const Make& make,
                                                   std::unique_lock<std::mutex>& lock) {
-  const ForkSafeMutex::Lock here(flight->mutex);
-  flights_.push_back(flight);
+  const ForkSafeMutex::Lock here(making->mutex);
+  in_progress_.push_back(making);
   lock.unlock();
   Entries gone;
   try {
-    tbb::this_task_arena::isolate([&] { flight->planned = make(); });
+    tbb::this_task_arena::isolate([&] { making->planned = make(); });
   } catch (...) {
     lock.lock();
-    flights_.remove(flight);
+    in_progress_.remove(making);
     throw;
   }
   lock.lock();
-  flights_.remove(flight);
-  entry.front().planned = flight->planned;
+  in_progress_.remove(making);
+  entry.front().planned = making->planned;
   gone = keep(std::move(entry), above);
   lock.unlock();
-  return flight->planned;
+  return making->planned;
 }
 
 std::size_t PlanCache::plans() const {

@@ -51,23 +51,23 @@ class PlanCache {
     std::shared_ptr<const Planned> planned;
   };
   using Entries = std::list<Entry>;
-  /// A plan that is being made.
-  struct Flight {
+  /// A plan that is being made, for which other threads may wait.
+  struct Making {
     std::string key;
-    ForkSafeMutex mutex;                     ///< the maker's, until it has landed
+    ForkSafeMutex mutex;                     ///< held by the maker until the plan is made
     std::shared_ptr<const Planned> planned;  ///< null when it failed
   };
   Entries::iterator find(const std::string& key);
   void touch(const std::vector<std::string>& above);
   Entries keep(Entries entry, const std::vector<std::string>& above);
-  std::shared_ptr<const Planned> make_in(const std::shared_ptr<Flight>& flight, Entries entry,
+  std::shared_ptr<const Planned> make_in(const std::shared_ptr<Making>& making, Entries entry,
                                          const std::vector<std::string>& above, const Make& make,
                                          std::unique_lock<std::mutex>& lock);
 
   std::size_t most_plans_, most_bytes_;
   mutable std::mutex mutex_;
   Entries entries_;  // most recently used first
-  std::list<std::shared_ptr<Flight>> flights_;
+  std::list<std::shared_ptr<Making>> in_progress_;
 };
 
 }  // namespace lamina

@@ -6,7 +6,7 @@
 /// takes, `real(Real...)` and two functions `integer`, of Int and of Uint.
 ///
 /// Rounding: floats are rounded to the element type once. Sums, differences, products, powers and shifts of
-/// integers wrap to the type's bits. Division says itself whether it floors or truncates, and gives 0
+/// integers wrap to the type's bits. Each division says itself whether it floors or truncates; it gives 0
 /// for a divisor of 0, as its remainder does. Functions of real numbers (LAMINA_REAL) on integers are
 /// computed in double, rounded to the nearest integer, halves to even, and saturated to Int or Uint; NaN
 /// gives 0.

@@ -97,9 +97,9 @@ NodeId quantised_layer(const Graph& f, const Graph& q, const Counterparts& count
 
 std::optional<WeightsOfBoth> weights_of_both(const Graph& f, const Graph& q, const Counterparts& counterparts,
                                              NodeId layer) {
-  const auto twin = quantised_layer(f, q, counterparts, layer);
-  if (!twin.valid()) return std::nullopt;
-  const Node &own = f.node(layer), &other = q.node(twin);
+  const auto match = quantised_layer(f, q, counterparts, layer);
+  if (!match.valid()) return std::nullopt;
+  const Node &own = f.node(layer), &other = q.node(match);
   if (own.op.name() != other.op.name() || other.inputs.size() < 2 ||
       q.type(other.inputs[1]).shape != f.type(own.inputs[1]).shape)
     return std::nullopt;

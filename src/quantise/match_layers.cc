@@ -46,13 +46,13 @@ class LayerMatcher {
         theirs.push_back(id);
     std::vector<NodeId> left;
     for (const auto id : ours) {
-      const auto twin = most_alike(id, theirs);
-      if (twin == theirs.end()) {
+      const auto match = most_alike(id, theirs);
+      if (match == theirs.end()) {
         left.push_back(id);
         continue;
       }
-      take_(id, *twin);
-      theirs.erase(twin);
+      take_(id, *match);
+      theirs.erase(match);
     }
     match_in_order(left, theirs);
   }

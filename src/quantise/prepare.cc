@@ -101,7 +101,7 @@ std::vector<Absorbed> fold_batch_normalisation(Graph& g,
 
 namespace {
 
-/// Of the layer's result, or of what has the same axes: how many axes lie behind the one of its channels.
+/// The number of axes after the axis of channels, in the layer's result or in a value with the same axes.
 std::size_t axes_behind_channels(const Node& layer, std::size_t rank) {
   return layer.op.is<MatMul>() ? 0 : rank - 2;
 }

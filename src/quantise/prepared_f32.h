@@ -1,5 +1,5 @@
 #pragma once
-/// The f32 graph as the quantiser saw it that made a quantised graph.
+/// The f32 graph as the quantiser saw it when it made a quantised graph.
 #include "quantise/counterparts.h"
 #include "quantise/prepare.h"
 

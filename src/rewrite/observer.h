@@ -1,5 +1,5 @@
 #pragma once
-/// Who looks on while rules rewrite a graph, such as a report with pictures. It changes nothing.
+/// Observers of rewrites, such as a report with drawings. An observer changes nothing.
 #include "rewrite/ledger.h"
 #include "rewrite/rule.h"
 

@@ -50,7 +50,7 @@ class Found {
   Verdict verdict_ = Verdict::yes();
 };
 
-/// As if the pattern did not fit.
+/// The rule does not apply, as if the pattern did not match.
 inline Verdict nothing_to_do() { return Verdict::no(""); }
 
 /// Makes what replaces a match; holds what the condition has found there. Lives no longer than the rule.

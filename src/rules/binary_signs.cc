@@ -34,7 +34,7 @@ bool asks_for_sign(const Graph& g, const Use& use) {
          does_not_grow("", g.type(n.inputs[1]).shape, g.type(n.inputs[0]).shape);
 }
 
-/// Who reads signs of a value; nothing when something else of it is read.
+/// The readers of a value that need its signs only; nothing if another reader needs more of it.
 struct SignReaders {
   std::size_t count = 0;
   ValueId signs;  ///< booleans that are there already

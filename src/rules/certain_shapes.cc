@@ -166,7 +166,7 @@ bool reshape_fits(const Graph& g, const Node& n) {
   return marked ? taken > 0 && left % taken == 0 : factors.all_known() && left == taken;
 }
 
-/// Axes of Squeeze are 1, or may be others.
+/// True if the axes that the Squeeze removes are known to be 1, or if it skips other ones.
 bool squeeze_fits(const Graph& g, const Node& n) {
   const auto& from = g.type(n.inputs[0]).shape;
   if (!has_input(n, 1)) return true;

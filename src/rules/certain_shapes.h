@@ -5,16 +5,16 @@
 
 namespace lamina {
 
-/// What broadcasts to the sizes of the list broadcasts to x: each is 1 or provably the size of an axis of x,
-/// by numpy's alignment.
+/// True if each size in the list is 1, or provably the size of that axis of x with which numpy aligns it: a
+/// tensor of these sizes broadcasts to the shape of x.
 bool broadcasts_within(const Graph& graph, ValueId list, ValueId x);
 
-/// The Reshape, Squeeze or Unsqueeze cannot fail, whatever the sizes and numbers of a run are.
+/// True if the Reshape, Squeeze or Unsqueeze cannot fail, whatever the sizes and numbers of a run are.
 bool is_certain_to_fit(const Graph& graph, const Node& node);
-/// The same for an input of which a Reshape to `pattern` checks the number of elements.
+/// True if the node cannot fail, or if a Reshape of its input to `pattern` fails whenever the node does.
 bool is_certain_to_fit(const Graph& graph, const Node& node, const Ints& pattern);
 
-/// No where the matched Reshape, Squeeze or Unsqueeze may fail.
+/// Refuses a match whose Reshape, Squeeze or Unsqueeze may fail in a run.
 Verdict never_fails(const Match& match, const Pattern& reshape);
 
 }  // namespace lamina

@@ -30,7 +30,7 @@ bool computes(const Graph&, const Node& n) {
 }
 
 /// The earliest older node that computes the same; it reads one of the values that are not constants.
-Found<NodeId> twin_of(const Match& m) {
+Found<NodeId> equal_node(const Match& m) {
   const Graph& g = m.graph();
   const Node& n = m.root_node();
   ValueId pivot;
@@ -51,11 +51,11 @@ Found<NodeId> twin_of(const Match& m) {
 void add_common_subexpressions(Rules& rules) {
   rules.push_back(rule("share-equal-nodes", "Merges equal nodes that read the same values",
                        RuleSet::normalize, node("operator that another one equals", computes, {}))
-                      .when(twin_of)
-                      .make([](Rewrite& r, NodeId twin) {
-                        const auto outputs = r.graph().node(twin).outputs;
-                        r.note("the same as '" + r.graph().label(twin) + "'");
-                        r.stands_for_root(twin);
+                      .when(equal_node)
+                      .make([](Rewrite& r, NodeId equal) {
+                        const auto outputs = r.graph().node(equal).outputs;
+                        r.note("the same as '" + r.graph().label(equal) + "'");
+                        r.stands_for_root(equal);
                         for (std::size_t i = 0; i < outputs.size(); ++i) r.replace(i, outputs[i]);
                       })
                       .in_later_sets_too());

@@ -83,19 +83,20 @@ class Layers {
   std::vector<std::size_t> source_, order_;
 };
 
-/// One box for nodes of a layer: what is told of it is what the last of its kind does.
+/// One box for the nodes of a layer. It has the texts of the last node with the layer's own operator.
 DrawingNode merged(const Drawing& p, const Group& group, const Source& layer) {
-  std::size_t chief = group.back();
+  std::size_t representative = group.back();
   for (const auto n : group)
-    if (p.nodes[n].title == layer.type) chief = n;
-  auto out = p.nodes[chief];
+    if (p.nodes[n].title == layer.type) representative = n;
+  auto out = p.nodes[representative];
   out.title = layer.type;
   out.name = layer.name;
   if (group.size() == 1) return out;
   out.tooltip = fmt::format("{} \"{}\", read as {} operators", layer.type, layer.name, group.size());
   for (const auto n : group) {
     out.tooltip += "\n" + p.nodes[n].tooltip;
-    if (n != chief) out.bodies.insert(out.bodies.end(), p.nodes[n].bodies.begin(), p.nodes[n].bodies.end());
+    if (n != representative)
+      out.bodies.insert(out.bodies.end(), p.nodes[n].bodies.begin(), p.nodes[n].bodies.end());
   }
   return out;
 }

@@ -85,7 +85,7 @@ class PlanDrawing {
     }
   }
 
-  /// Who makes a tensor: a step; else the step or input of its value; else a node for which nothing runs.
+  /// What makes a tensor: a step; else the step or input of its value; else a node for which nothing runs.
   Origin source(const Plan& plan, std::uint32_t t) {
     if (const auto it = made_.find(t); it != made_.end()) return it->second;
     return source_of_value(plan, plan.tensors[t].value);

@@ -28,8 +28,6 @@ struct Cells {
 
 /// Sets the order within the ranks so that few lines cross.
 void order_cells(Cells& cells);
-/// Lines that cross between neighbouring ranks.
-std::size_t count_crossings(const Cells& cells);
 /// x of the middle of every cell; the smallest left side is at 0.
 std::vector<double> align_cells(const Cells& cells, const LayoutOptions& options);
 

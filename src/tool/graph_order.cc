@@ -59,6 +59,7 @@ class Orderer {
     return any;
   }
 
+  /// The number of lines that cross between neighbouring ranks.
   std::size_t count() const {
     std::size_t sum = 0;
     for (std::size_t r = 0; r + 1 < c_.ranks.size(); ++r) sum += between(c_.ranks[r]);
@@ -136,11 +137,6 @@ class Orderer {
 };
 
 }  // namespace
-
-std::size_t count_crossings(const Cells& cells) {
-  auto copy = cells;
-  return Orderer(copy).count();
-}
 
 void order_cells(Cells& c) {
   first_order(c);

@@ -239,7 +239,7 @@ class Collector {
     return out;
   }
 
-  /// Who makes a tensor: a step; else the step or input of its value; else a node for which nothing runs.
+  /// What makes a tensor: a step; else the step or input of its value; else a node for which nothing runs.
   From source(const Plan& plan, std::uint32_t t) {
     if (const auto it = made_.find(t); it != made_.end()) return it->second;
     return source_of_value(plan, plan.tensors[t].value);

@@ -111,7 +111,7 @@ class Tuner {
     return {};
   }
 
-  /// The model takes these overrides. It is run: what is not planned before is planned then.
+  /// True if every override has its kernel. The model runs once, since some plans are made in a run only.
   bool takes(const std::vector<std::string>& overrides) const {
     return taken([&] { request(overrides, false); });
   }
@@ -208,7 +208,7 @@ class Tuner {
   const std::vector<Tensor>& inputs_;
 };
 
-/// What was measured.
+/// The result of a measurement.
 struct Measured {
   std::vector<std::string> overrides;
   std::optional<int> streams;  ///< where their number was left to throughput
@@ -278,8 +278,8 @@ void remember(const std::filesystem::path& file, const std::string& key, const M
 
 }  // namespace
 
-std::vector<std::string> measured_wishes(const Model& model, const Options& options,
-                                         const std::vector<Tensor>& inputs) {
+std::vector<std::string> measured_overrides(const Model& model, const Options& options,
+                                            const std::vector<Tensor>& inputs) {
   return Tuner(model, options, inputs).run();
 }
 
@@ -310,7 +310,7 @@ Options tuned(const Common& common, const Model& model, Options options, const s
     return options;
   }
   Progress progress("measuring kernels of " + common.model, common);
-  measured = Measured{measured_wishes(model, options, inputs), {}};
+  measured = Measured{measured_overrides(model, options, inputs), {}};
   auto with_overrides = options;
   with_overrides.log = {};
   with_overrides.force.insert(with_overrides.force.begin(), measured->overrides.begin(),

@@ -117,16 +117,20 @@ class Judge {
                        list(dearest, dearest.size()));
   }
 
-  std::string fusion() {
+  /// "58 of the 66 layers run in another layer's step"
+  std::string fused_layers() const {
     std::size_t fused = 0, layers = 0;
     for (const auto& f : all_.outcomes) {
       layers += f.kind != LayerOutcome::Kind::constant;
       fused += f.kind == LayerOutcome::Kind::fused;
     }
-    const auto inside = fmt::format("{} of the {} {} in another layer's step", fused,
-                                    count_of(layers, "layer"), fused == 1 ? "runs" : "run");
+    return fmt::format("{} of the {} {} in another layer's step", fused, count_of(layers, "layer"),
+                       fused == 1 ? "runs" : "run");
+  }
+
+  std::string fusion() {
     const LoneStep *could = nullptr, *apart = nullptr, *other = nullptr;
-    double lost = 0, alone_time = 0;
+    double lost = 0;
     std::size_t missed = 0;
     alone_ = lone_steps(all_.plans, all_.outcomes);
     std::stable_sort(alone_.begin(), alone_.end(),
@@ -136,7 +140,6 @@ class Judge {
       if (!kept || share(*one.step) > share(*kept->step)) kept = &one;
     };
     for (const auto& one : alone_) {
-      alone_time += share(*one.step);
       if (one.behind.empty()) {
         keep_dearer(other, one);
       } else if (one.decomposed) {
@@ -155,22 +158,27 @@ class Judge {
     }
     if (apart)
       return fmt::format("All layers that should be fused are: {}; {} is not fused into {}, since {}.",
-                         inside, in_quotes(apart->name), in_quotes(apart->behind), reason(apart->reasons));
-    if (other) {
-      for (const auto& one : alone_) {  // what reads an input has nothing to join
-        if (!one.reasons.empty() && one.reasons[0].starts_with("it reads the input")) continue;
-        if (unjoined_.first == 0) unjoined_.second = one.name;
-        unjoined_.first += share(*one.step);
-      }
-      return fmt::format(
-          "{}: {}; {} ({} of the time), the most expensive is {}: {}.",
-          alone_time < kWorthSaying ? "Almost nothing is left to fuse" : "No rule can fuse more", inside,
-          count_of(alone_.size(), "element-wise step") +
-              (alone_.size() == 1 ? " runs on its own" : " run on their own"),
-          percent(alone_time), in_quotes(other->name), reason(other->reasons));
-    }
+                         fused_layers(), in_quotes(apart->name), in_quotes(apart->behind),
+                         reason(apart->reasons));
+    if (other) return nothing_to_join(*other);
     return fmt::format("Nothing is left to fuse: {}, and no element-wise layer is a step of its own.",
-                       inside);
+                       fused_layers());
+  }
+  /// All element-wise steps run on their own since there is no step that they could run in.
+  std::string nothing_to_join(const LoneStep& dearest) {
+    double alone_time = 0;
+    for (const auto& one : alone_) alone_time += share(*one.step);
+    for (const auto& one : alone_) {  // what reads an input has nothing to join
+      if (!one.reasons.empty() && one.reasons[0].starts_with("it reads the input")) continue;
+      if (unjoined_.first == 0) unjoined_.second = one.name;
+      unjoined_.first += share(*one.step);
+    }
+    return fmt::format("{}: {}; {} ({} of the time), the most expensive is {}: {}.",
+                       alone_time < kWorthSaying ? "Almost nothing is left to fuse" : "No rule can fuse more",
+                       fused_layers(),
+                       count_of(alone_.size(), "element-wise step") +
+                           (alone_.size() == 1 ? " runs on its own" : " run on their own"),
+                       percent(alone_time), in_quotes(dearest.name), reason(dearest.reasons));
   }
   static std::string reason(const std::vector<std::string>& reasons) {
     return reasons.empty() ? "no rule fuses them" : clipped(printable(reasons[0]), 200);
@@ -205,9 +213,7 @@ class Judge {
     return out;
   }
 
-  Advice next() {
-    std::vector<Advice> all;
-    if (auto slow = slow_kernel()) all.push_back(*slow);
+  void advise_precision(std::vector<Advice>& all) const {
     if (precision_.narrowing >= kWorthSaying) {
       const auto more =
           precision_.quantising > precision_.narrowing && here_
@@ -228,6 +234,9 @@ class Judge {
                      "of its inputs.",
                      line("quantize", fmt::format("--data SAMPLES -o quantized.{}", ending))});
     }
+  }
+
+  void advise_fusion(std::vector<Advice>& all) const {
     if (missed_.first >= kWorthSaying)
       all.push_back(
           {missed_.first,
@@ -242,15 +251,10 @@ class Judge {
                        "differently: this command shows everything about the most expensive one, {}.",
                        in_quotes(unjoined_.second)),
            line("explain", "--node " + shell_word(unjoined_.second))});
-    if (between_ >= 0.3 && s_.impl().threads() > 1)
-      all.push_back({0.5 * between_,
-                     fmt::format("The time between the steps is {} of a run, so the model may be too small "
-                                 "for {} threads: this command runs it on one.",
-                                 percent(between_), s_.impl().threads()),
-                     line("benchmark", "--threads 1")});
-    const auto best = std::max_element(all.begin(), all.end(),
-                                       [](const auto& a, const auto& b) { return a.gain < b.gain; });
-    if (best != all.end()) return *best;
+  }
+
+  /// For a model for which nothing is estimated to gain much.
+  Advice last_resort() const {
     if (!here_)
       return {0,
               "No change is estimated to gain much: this command shows the rules and steps on that machine.",
@@ -265,6 +269,23 @@ class Judge {
                 : "No other precision, fusion or kernel is estimated to gain much: this command measures the "
                   "throughput with several requests at once.",
             line("benchmark", rivals ? "--tune" : "--hint throughput")};
+  }
+
+  /// The advice with the largest gain. The other sentences have found out what may be gained.
+  Advice next() const {
+    std::vector<Advice> all;
+    if (auto slow = slow_kernel()) all.push_back(*slow);
+    advise_precision(all);
+    advise_fusion(all);
+    if (between_ >= 0.3 && s_.impl().threads() > 1)
+      all.push_back({0.5 * between_,
+                     fmt::format("The time between the steps is {} of a run, so the model may be too small "
+                                 "for {} threads: this command runs it on one.",
+                                 percent(between_), s_.impl().threads()),
+                     line("benchmark", "--threads 1")});
+    const auto best = std::max_element(all.begin(), all.end(),
+                                       [](const auto& a, const auto& b) { return a.gain < b.gain; });
+    return best != all.end() ? *best : last_resort();
   }
 
   const Findings& all_;

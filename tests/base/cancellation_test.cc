@@ -149,7 +149,7 @@ TEST_P(Loops, stop_points_in_the_body) {
 }
 
 /// In a quiescent state helpers leave the loop and the caller stands; then it goes on, each unit once.
-TEST_P(Loops, go_on_behind_a_standstill) {
+TEST_P(Loops, go_on_after_a_quiescent_state) {
   std::atomic<bool> over = false;
   std::thread stops([&] {
     while (!over) {

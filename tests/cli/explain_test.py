@@ -1,4 +1,4 @@
-"""lamina explain and benchmark -pc: every layer has a fate, rows add up."""
+"""lamina explain and benchmark -pc: every layer has an outcome, rows add up."""
 
 import json
 import os
@@ -36,7 +36,7 @@ class Base(unittest.TestCase):
 
 
 class Explain(Base):
-    def test_every_layer_of_every_model_has_a_fate(self) -> None:
+    def test_every_layer_of_every_model_has_an_outcome(self) -> None:
         for model in ALL:
             with self.subTest(model=model.name):
                 layers = self.document("explain", *with_inputs(model), "--seconds", "0")["layers"]
@@ -46,8 +46,8 @@ class Explain(Base):
                     self.assertIn(layer["fate"], FATES)
                     self.assertTrue(layer["text"], layer)
                     if layer["fate"] == "runs":
-                        chief = layer["nodes"][0]
-                        self.assertTrue(chief["kernel"] and chief["layout"] and chief["precision"], layer)
+                        first = layer["nodes"][0]
+                        self.assertTrue(first["kernel"] and first["layout"] and first["precision"], layer)
                     if layer["fate"] == "fused":
                         self.assertIn(layer["into"], running)
                     if layer["fate"] == "removed":

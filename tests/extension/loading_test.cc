@@ -204,7 +204,7 @@ Strings members_in(const std::string& body) {
 }
 
 TEST(Loading, QueryKnowsEveryMemberOfTheHeader) {
-  const auto project = std::filesystem::path(LAMINA_TEST_DATA).parent_path().parent_path();
+  const auto project = std::filesystem::path(LAMINA_TESTS_FOLDER).parent_path();
   std::ifstream file(project / "include/lamina/extension.h");
   const std::string header((std::istreambuf_iterator<char>(file)), {});
   const auto text = std::regex_replace(header, std::regex(R"(/\*[^*]*\*+([^/*][^*]*\*+)*/)"), "");

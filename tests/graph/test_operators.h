@@ -1,6 +1,6 @@
 #pragma once
 #include "graph/op_model.h"
-/// Small operators for the tests of the graph room, which knows none itself.
+/// Small operators for the tests of the graph module, which knows none itself.
 #include "graph/graph.h"
 #include "graph/infer.h"
 

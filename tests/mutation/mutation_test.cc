@@ -138,8 +138,7 @@ void try_models(const std::vector<Seed>& models) {
 }
 
 TEST(Mutation, modelsThatFailedOnce) {
-  const auto models =
-      seeds_in(std::filesystem::path(LAMINA_TEST_DATA "/../mutation/cases").lexically_normal());
+  const auto models = seeds_in(LAMINA_TESTS_FOLDER "/mutation/cases");
   EXPECT_GT(models.size(), 0U);
   try_models(models);
 }

@@ -124,7 +124,7 @@ TEST(KernelOverrides, what_no_reader_takes) {
   EXPECT_EQ(forced[1].forced, "sign=native_compare_to_bits, in a layout that its neighbours do not take");
 }
 
-TEST(KernelOverrides, wishes_are_checked_against_the_model) {
+TEST(KernelOverrides, overrides_are_checked_against_the_model) {
   auto g = network();
   EXPECT_NO_THROW(check_overrides({"conv=x", "MatMul=x", "Softmax=x"}, g));
   for (const auto* forced : {"", "=", "conv", "conv=", "=x", "fist=x"})

@@ -160,7 +160,7 @@ TEST(Property, the_same_seed_gives_the_same_graph) {
 
 TEST(Property, graphs_that_failed_once) {
   std::vector<std::filesystem::path> files;
-  const auto folder = std::filesystem::path(LAMINA_TEST_DATA "/../property/cases").lexically_normal();
+  const auto folder = std::filesystem::path(LAMINA_TESTS_FOLDER "/property/cases");
   for (const auto& e : std::filesystem::directory_iterator(folder))
     if (e.path().extension() == ".txt") files.push_back(e.path());
   std::sort(files.begin(), files.end());

@@ -97,8 +97,7 @@ class Reader {
 
 std::vector<RuleCase> read_cases(const std::string& folder) {
   std::vector<std::string> files;
-  for (const auto& entry :
-       std::filesystem::directory_iterator(std::filesystem::path(folder).lexically_normal()))
+  for (const auto& entry : std::filesystem::directory_iterator(folder))
     if (entry.path().extension() == ".test") files.push_back(entry.path().string());
   std::sort(files.begin(), files.end());
   std::vector<RuleCase> out;

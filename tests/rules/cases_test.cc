@@ -77,11 +77,11 @@ std::string test_name(const ::testing::TestParamInfo<RuleCase>& info) {
   return name + "_" + std::to_string(info.index);
 }
 
-INSTANTIATE_TEST_SUITE_P(All, RuleCases, ::testing::ValuesIn(read_cases(LAMINA_TEST_DATA "/../rules")),
+INSTANTIATE_TEST_SUITE_P(All, RuleCases, ::testing::ValuesIn(read_cases(LAMINA_TESTS_FOLDER "/rules")),
                          test_name);
 
 TEST(RuleCaseFiles, CoverEveryRuleWithACaseAndARefusal) {
-  const auto cases = read_cases(LAMINA_TEST_DATA "/../rules");
+  const auto cases = read_cases(LAMINA_TESTS_FOLDER "/rules");
   for (const auto& r : all_rules()) {
     const auto some = [&](bool fires) {
       return std::any_of(cases.begin(), cases.end(),

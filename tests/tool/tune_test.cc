@@ -49,8 +49,8 @@ IrText network(const std::string& shape) {
 TEST(Tune, what_is_right_stays) {
   const auto model = model_of(network("1,64"));
   const auto x = Tensor::of<float>({1, 64}, std::vector<float>(64, 0.5f));
-  for (const auto& wish : measured_wishes(model, {.threads = 1}, {x}))
-    EXPECT_EQ(wish.find("liar"), std::string::npos) << wish;
+  for (const auto& forced : measured_overrides(model, {.threads = 1}, {x}))
+    EXPECT_EQ(forced.find("liar"), std::string::npos) << forced;
 }
 
 TEST(Tune, a_kernel_that_lies_is_found_out) {
@@ -58,7 +58,7 @@ TEST(Tune, a_kernel_that_lies_is_found_out) {
   const auto model = model_of(network("1,64"));
   const auto x = Tensor::of<float>({1, 64}, std::vector<float>(64, 0.5f));
   const Options options{.threads = 1};
-  const auto overrides = measured_wishes(model, options, {x});
+  const auto overrides = measured_overrides(model, options, {x});
   ASSERT_EQ(overrides.size(), 1u);
   EXPECT_EQ(overrides[0].find("liar"), std::string::npos) << overrides[0];
   Options with = options;

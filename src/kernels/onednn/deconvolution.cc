@@ -162,7 +162,7 @@ bool is_apart(const TransposedProblem& p, const PostOps& post) {
   return !is_byte(p.type) && post.result == ElementType::f32;
 }
 
-/// Not a convolution's gradient with plain loops behind it.
+/// False if oneDNN computes the gradient of a convolution, then bias and stages in plain loops.
 bool is_own(const dnnl::deconvolution_forward::primitive_desc& pd) {
   return std::string_view(pd.impl_info_str()).find("conv:any") == std::string_view::npos;
 }

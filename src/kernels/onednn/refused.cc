@@ -4,7 +4,7 @@
 /// implementation's name (empty: any), a condition (null: always), and the reason, which `lamina explain`
 /// shows behind the implementation's name. Every implementation passes try_create() (onednn.h), which asks
 /// the table; where a row refuses it, oneDNN's next one for the same problem is looked at. The tools that
-/// find what belongs here are tests/kernels/onednn_stack_test.cc (the stack pointer) and the sweep against
+/// find what belongs here are tests/kernels/onednn_stack_test.py (the stack pointer) and the sweep against
 /// the interpreter. docs/onednn.md tells users of it.
 #include "kernels/onednn/refused.h"
 
@@ -69,9 +69,10 @@ bool several_transposed_left(const Asked& asked, std::string_view) {
   return a.end()[-2] >= kLong && (several(a) || several(b));
 }
 
-/// Where that seems faster, it takes a window row by row. A row of which a stride leaves nothing ends the sum
-/// as the last row does, with bias and stages, and these go into the sum itself where it lies in the result.
-/// Of two rows at most one does that. Whether it works by rows depends on the sizes of caches.
+/// True if bias and stages may be applied to a part of a sum. brgconv may compute a window row by row,
+/// depending on the sizes of caches. If a stride leaves no tap of a row, the kernel ends the sum at that row
+/// as it does at the last one: it adds the bias and applies the stages to the sum in the result, and later
+/// rows are added to that. In a window of two rows at most one row ends the sum.
 bool ends_sums_early(const Asked& asked, std::string_view implementation) {
   if (!implementation.starts_with("brg") || (!asked.bias && asked.post->stages == 0)) return false;
   if (multiplies_integers(asked) || asked.post->result != ElementType::f32) return false;

@@ -98,12 +98,12 @@ using LegalisationTable = TypeTable<Legalise>;
 const LegalisationTable& legalisations();
 
 // One function per file.
-void register_products(LegalisationTable& t);    ///< convolutions, matrix products, attention
-void register_norms(LegalisationTable& t);       ///< normalisations, and functions of elements
-void register_quantisers(LegalisationTable& t);  ///< to integers and back
-void register_movement(LegalisationTable& t);    ///< pads, triangles, one-hot and the like
-void register_recurrent(LegalisationTable& t);   ///< cells and sequences
-void register_recurrence(LegalisationTable& t);  ///< LinearAttention
+void register_products(LegalisationTable& t);          ///< convolutions, matrix products, attention
+void register_norms(LegalisationTable& t);             ///< normalisations, and functions of elements
+void register_quantisers(LegalisationTable& t);        ///< to integers and back
+void register_movement(LegalisationTable& t);          ///< pads, triangles, one-hot and the like
+void register_recurrent(LegalisationTable& t);         ///< cells and sequences
+void register_linear_attention(LegalisationTable& t);  ///< LinearAttention
 void register_pooling(LegalisationTable& t);
 void register_resizing(LegalisationTable& t);
 void register_regions(LegalisationTable& t);

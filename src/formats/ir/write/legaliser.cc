@@ -47,9 +47,9 @@ ValueId slice_count(Legalisation& c, const Loop& op, std::size_t k, ValueId valu
 const LegalisationTable& legalisations() {
   static const ProcessLifetime all([] {
     LegalisationTable t;
-    for (const auto add :
-         {register_products, register_norms, register_quantisers, register_movement, register_recurrent,
-          register_recurrence, register_pooling, register_resizing, register_regions, register_detection})
+    for (const auto add : {register_products, register_norms, register_quantisers, register_movement,
+                           register_recurrent, register_linear_attention, register_pooling, register_resizing,
+                           register_regions, register_detection})
       add(t);
     return t;
   });

@@ -95,7 +95,7 @@ Cost blocks_cost(const Machine& machine, const Heads& c) {
     for (const auto* product : {&c.blocks[i].scores, &c.blocks[i].result})
       products += product->cost(Family::native_gemm, 0) * times;
   }
-  // Of each matrix its product knows, but not that all of them do not stay in L2.
+  // The products count the bytes of each matrix, but not that all matrices together do not stay in L2.
   const double in_place =
       c.in_place ? 4.0 * static_cast<double>((c.k_count * c.size + c.v_count * c.width) * c.columns) : 0;
   return calls_of(machine, Family::native_gemm, 1) +

@@ -27,7 +27,7 @@ struct Geometry {
     return static_cast<double>(images * out_points() * outputs) * static_cast<double>(taps());
   }
   bool pointwise() const { return !transposed && taps() == 1 && pad == Triple{0, 0, 0}; }
-  /// As labels of kernels say it.
+  /// The word for it in labels of kernels.
   std::string_view kind() const { return transposed ? "transposed" : pointwise() ? "1x1" : "direct"; }
 };
 

@@ -1,9 +1,9 @@
 /// Products of few rows by lines of B; see thin.h.
 ///
-/// B is read once, and how it comes decides how long that takes. Its lines may be far apart: whoever reads a
-/// few columns of all lines meets page after page, and lines that share few sets of the caches. So a product
-/// is cut into pieces of some lines by many columns, which are read along the lines, and the next piece is
-/// fetched meanwhile. Between pieces sums wait in a buffer on the stack.
+/// B is read once, so the order in which it is read decides how long the product takes. Its lines may be far
+/// apart: a few columns of all lines lie on as many pages as there are lines, and share few sets of the
+/// caches. Therefore a product is cut into pieces of a few lines by many columns, which are read along the
+/// lines, while the next piece is prefetched. Between pieces sums are kept in a buffer on the stack.
 #include "kernels/native/gemm/thin.h"
 
 #include "kernels/native/simd/per_isa.h"
@@ -98,7 +98,7 @@ HWY_INLINE void multiply(Bytes a, Bytes a4, Bytes b_first, Bytes next, const Ste
         const V x = hn::LoadU(d, b + v * kLanes);
 #pragma GCC unroll 8
         for (int m = 0; m < R; ++m)
-          if constexpr (R == 1)  // compilers multiply by what lies in memory then
+          if constexpr (R == 1)  // x is used once: compilers multiply by the operand in memory
             sums[m][v] = hn::MulAdd(x, numbers[m], sums[m][v]);
           else
             multiply_add_floats(x, numbers[m], sums[m][v]);
@@ -172,7 +172,7 @@ HWY_NOINLINE void run_tiles(const ThinTile& t, const Piece& p, std::int64_t n, s
     }
     auto a = reinterpret_cast<Bytes>(p.a), a4 = a + 4 * steps.a1;
     auto b = reinterpret_cast<Bytes>(p.b + n), next = b + p.ahead;
-    // On to other k. Compilers would make an address of every row if they saw these additions.
+    // Moves the pointers to other k. In asm, since compilers would compute an address for every row instead.
     const auto advance = [&](std::int64_t a_bytes, std::int64_t b_bytes) HWY_ATTR {
       asm("add %1, %0" : "+r"(a) : "ri"(a_bytes) : "cc");
       if constexpr (R > 4) asm("add %1, %0" : "+r"(a4) : "ri"(a_bytes) : "cc");
@@ -258,7 +258,8 @@ void run_rows(const ThinTile& t, const Piece& p, std::int64_t rows) {
 /// At most kMostLineRows rows from `m` on, by at most kLineColumns columns from `n` on: lines block by block.
 void run_columns(const ThinTile& t, std::int64_t m, std::int64_t rows, std::int64_t n, std::int64_t columns) {
   HWY_ALIGN float held[kHeldSums];
-  // Columns of wide lines meet few sets of L1, as many as the lines have.
+  // The same columns of wide lines share few sets of L1, so pieces have as few lines as if all columns
+  // counted.
   const auto width = HWY_MAX(columns, HWY_MIN(t.b_step, gemm::kLineColumns));
   const auto most = HWY_MAX(kLeastLines, kPieceFloats / width);
   const auto pieces = (t.depth + most - 1) / most;

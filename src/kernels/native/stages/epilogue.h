@@ -94,7 +94,7 @@ struct Epilogue {
   /// Layouts, consumed constants, slices and cost in an offer whose own inputs are set; inputs that the
   /// kernel packs or copies at make time are marked by the caller.
   void add_to(Offer& offer, const NodeView& v) const;
-  /// As the plan has laid the tensors.
+  /// Takes over where the plan has placed the tensors.
   void lay(const MakeContext& context);
 
   /// `memory`: of apart_bytes().

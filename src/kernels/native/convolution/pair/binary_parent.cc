@@ -39,7 +39,7 @@ class BinaryParent final : public Parent {
     const double points = static_cast<double>(g.images * g.out_points()),
                  in = static_cast<double>(in_.bytes(g.images * g.in_points() * g.inputs)),
                  out = 4 * points * static_cast<double>(g.outputs);
-    // As of a BinaryConvolution of its own: that its sums stay near does not make them cheaper to write.
+    // The cost of a separate BinaryConvolution: sums that stay in the cache are not cheaper to write.
     return cost_of(*c.machine, Family::native_binary, share * bits_.work(*c.machine), in + share * out);
   }
   double read_bytes() const override { return static_cast<double>(bits_.bytes()); }

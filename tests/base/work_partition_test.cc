@@ -12,7 +12,7 @@
 namespace lamina {
 namespace {
 
-TEST(Divide, EvenPartsCoverTheCount) {
+TEST(WorkPartition, EvenPartsCoverTheCount) {
   for (std::int64_t count = 1; count < 70; ++count)
     for (std::int64_t most = 0; most < 80; ++most) {
       const auto p = even_parts(count, most);
@@ -28,7 +28,7 @@ struct Case {
   std::int64_t threads, slots, grain;
 };
 
-TEST(Divide, Table) {
+TEST(WorkPartition, Table) {
   const Case cases[] = {
       {1000, 0.004, 60, 1, 1000},  // 4 us wake nobody
       {1000, 0.004, 1, 1, 1000},   //
@@ -53,7 +53,7 @@ TEST(Divide, Table) {
   }
 }
 
-TEST(Divide, GrowsWithWorkAndThreads) {
+TEST(WorkPartition, GrowsWithWorkAndThreads) {
   for (const double each : {0.001, 0.3, 3.0, 70.0})
     for (std::int64_t threads = 1; threads <= 128; ++threads) {
       std::int64_t slots = 1, wanted = 1;
@@ -102,7 +102,7 @@ void run_loop(const WorkPartition& d) {
   for (std::int64_t i = 0; i < d.units; ++i) ASSERT_EQ(done[static_cast<std::size_t>(i)], 1) << i;
 }
 
-TEST(Divide, EachUnitIsDoneOnceWithASlotOfItsOwn) {
+TEST(WorkPartition, EachUnitIsDoneOnceWithASlotOfItsOwn) {
   for (const int threads : {1, 2, 3, allowed_threads(5)}) {
     tbb::task_arena arena(threads);
     arena.execute([] {
@@ -113,7 +113,7 @@ TEST(Divide, EachUnitIsDoneOnceWithASlotOfItsOwn) {
   }
 }
 
-TEST(Divide, WhoIsDoneTakesFromOthers) {
+TEST(WorkPartition, ThreadsThatAreDoneTakeFromOthers) {
   tbb::task_arena two(2);
   two.execute([] {
     std::atomic<std::int64_t> by_caller = 0, by_others = 0, first_slot = -1;
@@ -132,7 +132,7 @@ TEST(Divide, WhoIsDoneTakesFromOthers) {
   });
 }
 
-TEST(Divide, LoopsInLoopsKeepTheirSlots) {
+TEST(WorkPartition, LoopsInLoopsKeepTheirSlots) {
   tbb::task_arena four(4);
   four.execute([] {
     std::atomic<std::int64_t> sum = 0;

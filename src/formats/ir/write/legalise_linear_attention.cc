@@ -77,6 +77,6 @@ std::vector<ValueId> linear_attention(Legalisation& c) {
 
 }  // namespace
 
-void register_recurrence(LegalisationTable& t) { t.add("LinearAttention", linear_attention); }
+void register_linear_attention(LegalisationTable& t) { t.add("LinearAttention", linear_attention); }
 
 }  // namespace lamina::ir

@@ -1,4 +1,4 @@
-/// How `lamina benchmark` measures: one request after another, or several in flight.
+/// The measurement of `lamina benchmark`: one request after another, or several in flight.
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -56,7 +56,7 @@ struct InFlight {
   }
 };
 
-/// When inferences may begin and whether another one shall.
+/// Says when inferences may begin, and whether another one shall begin.
 class RateLimiter {
  public:
   RateLimiter(const Subject& l, const LoadPattern& pattern) : until_(pattern.until) {
@@ -96,24 +96,24 @@ class RateLimiter {
   std::atomic<bool> failed_{false};
 };
 
-/// All requests of a measurement.
-class Flights {
+/// A measurement with all its requests.
+class Measurement {
  public:
-  Flights(const Subject& l, const LoadPattern& pattern, const Records& records)
+  Measurement(const Subject& l, const LoadPattern& pattern, const Records& records)
       : l_(l), pattern_(pattern), profiled_(records.profile), traced_(records.traces), limiter_(l, pattern) {
     for (std::size_t i = 0; i < pattern.requests; ++i) {
-      flights_.push_back(std::make_unique<InFlight>(InFlight{l.compiled->create_request()}));
-      flights_.back()->ms.resize(l.groups.size());
-      flights_.back()->trace = RequestTrace(kMostTracedSteps / pattern.requests);
-      flights_.back()->fill(l, i, false);
-      if (pattern.warm && !interrupted()) flights_.back()->request.run();
-      flights_.back()->filled = !pattern.copies;
-      if (pattern.copies) flights_.back()->own.clear();
+      requests_.push_back(std::make_unique<InFlight>(InFlight{l.compiled->create_request()}));
+      requests_.back()->ms.resize(l.groups.size());
+      requests_.back()->trace = RequestTrace(kMostTracedSteps / pattern.requests);
+      requests_.back()->fill(l, i, false);
+      if (pattern.warm && !interrupted()) requests_.back()->request.run();
+      requests_.back()->filled = !pattern.copies;
+      if (pattern.copies) requests_.back()->own.clear();
     }
   }
 
   double one_by_one() {
-    auto& f = *flights_[0];
+    auto& f = *requests_[0];
     limiter_.begin();
     const std::jthread watch = watcher();
     for (;;) {
@@ -132,20 +132,20 @@ class Flights {
   double at_once() {
     limiter_.begin();
     const std::jthread watch = watcher();
-    for (auto& f : flights_)
-      f->request.set_callback([this, &f = *f](std::exception_ptr error) { land(f, error); });
+    for (auto& f : requests_)
+      f->request.set_callback([this, &f = *f](std::exception_ptr error) { finished(f, error); });
     if (limiter_.limited())
-      fly_limited();
+      start_at_the_rate();
     else
-      for (auto& f : flights_)
+      for (auto& f : requests_)
         if (!start(*f)) break;
-    for (auto& f : flights_) landed(*f);
+    for (auto& f : requests_) await(*f);
     return limiter_.seconds();
   }
 
   void collect(Latencies& out, const Records& records) {
     out.groups.resize(l_.groups.size());
-    for (auto& f : flights_) {
+    for (auto& f : requests_) {
       if (f->error) std::rethrow_exception(f->error);
       std::size_t runs = 0;
       for (std::size_t g = 0; g < f->ms.size(); ++g) {
@@ -161,9 +161,9 @@ class Flights {
     for (auto& g : out.groups) std::sort(g.begin(), g.end());
   }
 
-  /// Interrupted before the first: one is better than nothing, where it does not take long.
+  /// Measures one inference if the measurement was interrupted before the first had ended.
   double only_one() {
-    auto& f = *flights_[0];
+    auto& f = *requests_[0];
     const std::jthread watch = watcher();
     f.request.set_callback({});
     f.fill(l_, 0, false);
@@ -174,14 +174,14 @@ class Flights {
   }
 
  private:
-  /// What is under way when the measurement is interrupted may end, for a moment; then it is canceled.
+  /// When the measurement is interrupted, running inferences get a moment to end; then they are canceled.
   std::jthread watcher() {
     return std::jthread([this](const std::stop_token& over) {
       using namespace std::chrono_literals;
       while (!interrupted() && !over.stop_requested()) std::this_thread::sleep_for(10ms);
       for (const auto late = Clock::now() + 300ms; !over.stop_requested(); std::this_thread::sleep_for(10ms))
         if (Clock::now() >= late)
-          for (auto& f : flights_) f->request.cancel();
+          for (auto& f : requests_) f->request.cancel();
     });
   }
   /// False: it was interrupted in the midst.
@@ -192,7 +192,7 @@ class Flights {
     if (e.code() != ErrorCode::canceled || !interrupted()) throw;
     return false;
   }
-  static void landed(InFlight& f) try { f.request.wait(); } catch (const Error& e) {
+  static void await(InFlight& f) try { f.request.wait(); } catch (const Error& e) {
     if (e.code() != ErrorCode::canceled || !interrupted()) throw;
   }
 
@@ -211,7 +211,7 @@ class Flights {
     if (traced_) f.trace.add(f.request, f.began, now);
   }
 
-  void land(InFlight& f, std::exception_ptr error) {
+  void finished(InFlight& f, std::exception_ptr error) {
     const auto now = Clock::now();
     if (error) {
       if (!interrupted()) f.error = error;
@@ -221,24 +221,24 @@ class Flights {
     }
     if (limiter_.limited()) {
       const std::lock_guard lock(mutex_);
-      landed_.push_back(&f);
-      arrived_.notify_one();
+      idle_.push_back(&f);
+      became_idle_.notify_one();
     } else if (!error) {
       start(f);
     }
   }
 
-  void fly_limited() {
-    for (auto& f : flights_) landed_.push_back(f.get());
+  void start_at_the_rate() {
+    for (auto& f : requests_) idle_.push_back(f.get());
     for (;;) {
       limiter_.sleep();
       std::unique_lock lock(mutex_);
-      arrived_.wait(lock, [&] { return !landed_.empty(); });
-      auto& f = *landed_.front();
-      landed_.pop_front();
+      became_idle_.wait(lock, [&] { return !idle_.empty(); });
+      auto& f = *idle_.front();
+      idle_.pop_front();
       lock.unlock();
       // The callback of the request may not have returned yet.
-      if (!limiter_.failed()) landed(f);
+      if (!limiter_.failed()) await(f);
       if (!start(f)) return;
     }
   }
@@ -248,25 +248,25 @@ class Flights {
   const bool profiled_, traced_;
   RateLimiter limiter_;
   std::mutex mutex_;
-  std::condition_variable arrived_;
-  std::deque<InFlight*> landed_;
-  std::vector<std::unique_ptr<InFlight>> flights_;  // go first: their callbacks use the rest
+  std::condition_variable became_idle_;
+  std::deque<InFlight*> idle_;
+  std::vector<std::unique_ptr<InFlight>> requests_;  // destroyed first: their callbacks use the rest
 };
 
 }  // namespace
 
 Latencies measure(const Subject& l, const LoadPattern& pattern, const Records& records) {
-  Flights flights(l, pattern, records);
+  Measurement measurement(l, pattern, records);
   Latencies out;
-  out.seconds = pattern.sync ? flights.one_by_one() : flights.at_once();
+  out.seconds = pattern.sync ? measurement.one_by_one() : measurement.at_once();
   Latencies probe;
-  flights.collect(probe, {});
-  if (probe.ms.empty()) out.seconds = flights.only_one();
-  flights.collect(out, records);
+  measurement.collect(probe, {});
+  if (probe.ms.empty()) out.seconds = measurement.only_one();
+  measurement.collect(out, records);
   // Taking the profile costs time between the runs that is not theirs.
   if (records.profile && pattern.sync && pattern.most_frames == 0 && !pattern.copies)
     out.seconds = 1e-3 * std::accumulate(out.ms.begin(), out.ms.end(), 0.0);
-  // The time that an inference may take for itself is there behind the last, too.
+  // With a rate, the interval after the last inference counts as time, too.
   if (pattern.most_frames > 0) {
     double frames = 0;
     for (std::size_t g = 0; g < l.groups.size(); ++g)
