@@ -147,5 +147,6 @@ struct ModelProto {
 ModelProto parse_model(std::string_view bytes);
 /// Parses one message. Throws Error(bad_file), protozero::exception.
 TensorProto parse_tensor(std::string_view bytes);
+ValueInfoProto parse_value_info(std::string_view bytes);
 
 }  // namespace lamina::onnx
