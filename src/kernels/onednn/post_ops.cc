@@ -23,6 +23,14 @@ Verdict keeps_nan(const Machine& machine, const Op& op, const Eltwise& e) {
   return Verdict::no("{} turns NaN into a number there", op.name());
 }
 
+/// Without AVX-512 oneDNN looks up coefficients of tanh lane by lane, and takes four times as long as our
+/// stages.
+Verdict is_fast(const Machine& machine, const Op& op, const Eltwise& e) {
+  const bool has_tanh = e.algorithm == algorithm::eltwise_tanh || e.algorithm == algorithm::eltwise_gelu_tanh;
+  if (!has_tanh || machine.library == Isa::avx512) return Verdict::yes();
+  return Verdict::no("oneDNN computes {} slowly without AVX-512", op.name());
+}
+
 constexpr std::size_t kMostPostOps = 32;  // oneDNN's own limit
 
 bool is_finite(const std::vector<float>& list) {
@@ -155,6 +163,8 @@ class Translator {
 
   bool eltwise(const Op& op, const Eltwise& e) {
     if (const auto verdict = keeps_nan(view_.machine(), op, e); !verdict && !no_nan())
+      return stop(verdict.reason());
+    if (const auto verdict = is_fast(view_.machine(), op, e); !verdict && !integers_)
       return stop(verdict.reason());
     if (op.is<Sqrt>() || op.is<Log>() || op.is<Exp>()) finite_ = false;
     if (op.is<Relu>() || op.is<Clamp>()) finite_ = true;

@@ -256,6 +256,16 @@ Cost pack_cost(const Matrices& m) {
                  0);
 }
 
+/// Other layers have driven constant B out of L2. The first rows wait for it: oneDNN's products fetch it
+/// ahead, ours do not do so far enough. Few rows are estimated by memory anyway.
+Cost cold_weights_cost(const Matrices& m) {
+  const auto& s = m.shape;
+  if (m.right != Matrices::Right::packed || m.main.points() <= m.main.shape.rows[1]) return {};
+  const auto bytes =
+      static_cast<double>(sizeof(float)) * static_cast<double>(s.b_count * s.depth * s.columns);
+  return cost_of(*m.main.machine, Family::far_weights, 0, bytes, 0);
+}
+
 Tensor packed_weights(const Tensor& source, const Matrices& m, WeightStore& store) {
   const auto& s = m.shape;
   return store.packed(source,
@@ -295,7 +305,8 @@ void offer_native_matmul(const NodeView& v, Answers& answers) {
   epilogue->add_to(o, v);
   o.scratch = static_cast<std::size_t>(m.scratch) * sizeof(float) + apart_bytes(m);
   o.cost += m.main.cost() + (m.has_tail ? m.tail.cost() : Cost()) +
-            move_cost(v.machine(), 4.0 * static_cast<double>(m.scratch), 0) + pack_cost(m);
+            move_cost(v.machine(), 4.0 * static_cast<double>(m.scratch), 0) + pack_cost(m) +
+            cold_weights_cost(m);
   if (m.right == Matrices::Right::packed) {
     o.consumed.push_back(1);
     o.packed = {1};
