@@ -10,7 +10,6 @@ import onnx
 from onnx import TensorProto, helper, numpy_helper
 
 
-
 class File(NamedTuple):
     """A model of another format."""
 

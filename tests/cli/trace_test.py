@@ -1,5 +1,6 @@
 """lamina benchmark --trace: when each inference and each step ran, as Perfetto and chrome://tracing read it."""
 
+import itertools
 import json
 import os
 import pathlib
@@ -47,7 +48,7 @@ class Trace(unittest.TestCase):
             # Bars in one row do not overlap.
             for row in {(e["pid"], e["tid"]) for e in bars}:
                 mine = sorted((e for e in bars if (e["pid"], e["tid"]) == row), key=lambda e: e["ts"])
-                for one, other in zip(mine, mine[1:]):
+                for one, other in itertools.pairwise(mine):
                     self.assertLessEqual(one["ts"] + one["dur"], other["ts"] + 1)
             named = {(e["pid"], e["tid"]) for e in events if e["name"] == "thread_name"}
             self.assertEqual({(e["pid"], e["tid"]) for e in bars} - named, set())

@@ -52,7 +52,7 @@ def without_tables(instructions: list[tuple[int, str]]) -> list[tuple[int, str]]
     """Those that can be reached: constants lie behind the return beyond which no branch leads. Where a branch goes to an
     address in a register, all stay."""
     furthest = 0
-    for index, (offset, instruction) in enumerate(instructions):
+    for index, (_, instruction) in enumerate(instructions):
         if branch := re.match(r"(?:j\w+|call\w*|loop\w*) (\*)?(?:0x)?([0-9a-f]+)", instruction):
             if branch[1]:
                 return instructions
