@@ -110,7 +110,12 @@ def check(core, kind: type[Cases], name: str, seed: int, folder: pathlib.Path) -
 
 
 def use_openvino() -> bool:
-    """Whether it is there; starts the program anew where only the other environment has it."""
+    """Whether it is there; starts the program anew where only the other environment has it.
+
+    OpenVINO's own oneDNN reads ONEDNN_MAX_CPU_ISA too, and crashes where that is below the processor: the variable is
+    taken away. LAMINA_MAX_ISA still limits lamina and its oneDNN.
+    """
+    os.environ.pop("ONEDNN_MAX_CPU_ISA", None)
     if importlib.util.find_spec("openvino"):
         return True
     other = pathlib.Path(DEPS) / "compare/bin/python3"
