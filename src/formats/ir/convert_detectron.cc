@@ -29,7 +29,7 @@ ValueId number(LayerContext& c, float value, const std::string& suffix) {
 
 /// Size of an input along an axis, an i64 scalar: a constant when it is known.
 ValueId size_of(LayerContext& c, std::size_t input, std::size_t axis, const std::string& suffix) {
-  if (const Shape& shape = c.shape(input); shape.ranked() && shape[axis].known())
+  if (const Shape shape = c.shape(input); shape.ranked() && shape[axis].known())
     return scalar(c, shape[axis].size(), suffix);
   const ValueId sizes =
       c.add(c.plain_op("ShapeOf", {{"output_type", ElementType::i64}}), {c.in(input)}, suffix + "_of_shape");

@@ -94,7 +94,7 @@ void broadcast(LayerContext& c) {
   c.want_inputs(2, 3);
   if (lower(c.text("mode")) != "pdpd") return c.finish(c.op("Broadcast"), c.all_inputs());
   const Ints given = c.has("axis") ? c.integers("axis") : Ints{-1};
-  const Shape& target = c.shape(1);
+  const Shape target = c.shape(1);
   c.require(given.size() == 1 && target.ranked() && target.rank() == 1 && target[0].known(),
             "pdpd with an unknown rank");
   const auto rank = static_cast<std::int64_t>(c.rank(0));

@@ -24,8 +24,9 @@ class LayerContext {
   ValueId in(std::size_t i);  ///< throws when there is none
   ValueId in_or_none(std::size_t i);
   std::vector<ValueId> all_inputs();
-  const TensorType& type(std::size_t i) { return graph().type(in(i)); }
-  const Shape& shape(std::size_t i) { return type(i).shape; }
+  // Copies: constants join the graph when they are first asked for, and move what it holds.
+  TensorType type(std::size_t i) { return graph().type(in(i)); }
+  Shape shape(std::size_t i) { return type(i).shape; }
   std::size_t rank(std::size_t i);  ///< throws when it is unknown
   std::optional<Ints> constant_ints(std::size_t i);
   void want_inputs(std::size_t low, std::size_t high);

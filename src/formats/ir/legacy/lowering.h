@@ -25,8 +25,7 @@ class Lowering : public LayerContext {
   bool sizes_hold() const { return !reading_of().reshaped; }
 
   // Inputs.
-  Shape shape(std::size_t i) { return LayerContext::shape(i); }  ///< a copy: more values may come
-  Shape known_shape(std::size_t i);                              ///< throws where it is not known
+  Shape known_shape(std::size_t i);  ///< throws where it is not known
   Dims sizes(std::size_t i) { return known_shape(i).sizes(); }
   ValueId real(std::size_t i);      ///< as f32
   ValueId integral(std::size_t i);  ///< as integers
