@@ -96,8 +96,7 @@ std::vector<std::string> advice(const NoiseReport& r) {
                                   [](const auto& output) { return output.drift.relative() == 0; });
     return {same ? "The outputs of both models are the same."
                  : "The outputs cannot be compared: they are integers, have another shape in one model, or "
-                   "NaN or infinities in one "
-                   "model only. No layer can be proposed."};
+                   "NaN or infinities in one model only. No layer can be proposed."};
   }
   std::vector<std::string> out;
   if (r.left_out.nodes.empty())

@@ -330,18 +330,6 @@ TEST(IrLayers, BroadcastOfAllModes) {
       (Dims{3, 2}));
 }
 
-TEST(IrLayers, ConstantsThatJoinTheGraphWhileShapesAreCompared) {
-  IrText pdpd;
-  const int data = pdpd.constant("2", Values{1, 2}),
-            target = pdpd.constant("2", std::vector<std::int64_t>{2, 3});
-  pdpd.result({pdpd.layer("Broadcast", "opset1", R"(mode="pdpd" axis="0")", {{data}, {target}})});
-  EXPECT_EQ(values(run(pdpd, {}).at(0)), (Values{1, 1, 1, 2, 2, 2}));
-  IrText none;
-  const int one = none.constant("2", Values{1, 2}), other = none.constant("2", Values{10, 20});
-  none.result({none.layer("Add", "opset1", "auto_broadcast=\"none\"", {{one}, {other}})});
-  EXPECT_EQ(values(run(none, {}).at(0)), (Values{11, 22}));
-}
-
 TEST(IrLayers, GatherNdFlattensItsBatchUntilOpset8) {
   const Values x = counted(8);
   const std::vector<Tensor> indices = {integers({2, 2, 1}, {1, 0, 0, 1})};

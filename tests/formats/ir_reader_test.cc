@@ -29,6 +29,18 @@ TEST(IrReader, RunsAChain) {
   EXPECT_EQ(values(out[0]), (Values{2, 0, 3.5F}));
 }
 
+TEST(IrReader, ConstantsThatJoinTheGraphWhileShapesAreCompared) {
+  IrText pdpd;
+  const int data = pdpd.constant("2", Values{1, 2}),
+            target = pdpd.constant("2", std::vector<std::int64_t>{2, 3});
+  pdpd.result({pdpd.layer("Broadcast", "opset1", R"(mode="pdpd" axis="0")", {{data}, {target}})});
+  EXPECT_EQ(values(run(pdpd, {}).at(0)), (Values{1, 1, 1, 2, 2, 2}));
+  IrText none;
+  const int one = none.constant("2", Values{1, 2}), other = none.constant("2", Values{10, 20});
+  none.result({none.layer("Add", "opset1", "auto_broadcast=\"none\"", {{one}, {other}})});
+  EXPECT_EQ(values(run(none, {}).at(0)), (Values{11, 22}));
+}
+
 TEST(IrReader, KeepsNamesAndOrder) {
   const auto loaded = [] {
     const TemporaryFolder folder;
