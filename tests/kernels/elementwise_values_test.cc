@@ -57,18 +57,19 @@ TEST(Elementwise, binary_operators_on_all_pairs_of_special_values) {
     }
 }
 
-/// By whatever kernel, alone and behind a convolution.
-TEST(Elementwise, logarithms_next_to_0) {
+/// What every kernel makes of the operator on values from `first` on, alone and behind a convolution.
+void expect_of_every_kernel(const std::string& op, float first, float step, double relative,
+                            double absolute = 0) {
   std::vector<float> one(16 * 16, 0.0f);
   for (std::size_t i = 0; i < 16; ++i) one[i * 17] = 1;
   const auto convolution = fmt::format(
       "graph (x: f32[1,16,5,25]) -> (y) {{\n w = const f32[16,16,1,1] {{{}}}\n y = Convolution(x, w) {{\n"
-      " body graph (a: f32[1,16,5,25]) -> (r) {{\n r = Log(a)\n }}\n }}\n}}\n",
-      fmt::join(one, ","));
+      " body graph (a: f32[1,16,5,25]) -> (r) {{\n r = {}(a)\n }}\n }}\n}}\n",
+      fmt::join(one, ","), op);
   Tensor x(ElementType::f32, {1, 16, 5, 25});
-  for (std::size_t i = 0; i < x.size(); ++i) x.data<float>()[i] = 0.9f + 0.0001f * static_cast<float>(i);
+  for (std::size_t i = 0; i < x.size(); ++i) x.data<float>()[i] = first + step * static_cast<float>(i);
   for (const auto& text :
-       {std::string("graph (x: f32[1,16,5,25]) -> (y) {\n y = Log(x)\n}\n"), convolution}) {
+       {fmt::format("graph (x: f32[1,16,5,25]) -> (y) {{\n y = {}(x)\n}}\n", op), convolution}) {
     const auto g = parse(text);
     const auto id = g.order().back();
     std::vector<Tensor> in{x};
@@ -76,8 +77,16 @@ TEST(Elementwise, logarithms_next_to_0) {
     const auto wanted = interpret(g, {x}).at(0);
     for (const auto& offer : ask_kernels(NodeView(g, id)).offers)
       if (!offer.last_resort)
-        expect_elements(run_offer(g, id, offer, in).at(0), wanted, 0, 2e-7, offer.label);
+        expect_elements(run_offer(g, id, offer, in).at(0), wanted, relative, absolute, offer.label);
   }
+}
+
+TEST(Elementwise, logarithms_next_to_0) { expect_of_every_kernel("Log", 0.9f, 0.0001f, 0, 2e-7); }
+
+/// The exponential function has normal numbers from -87.33654 to 88.72283.
+TEST(Elementwise, exponentials_to_both_ends_of_normal_numbers) {
+  expect_of_every_kernel("Exp", -87.33654f, 0.0005f, 2e-5);
+  expect_of_every_kernel("Exp", 88.72283f, -0.0005f, 2e-5);
 }
 
 TEST(Elementwise, powers) {

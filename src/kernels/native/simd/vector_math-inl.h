@@ -66,10 +66,13 @@ HWY_INLINE hn::Vec512<float> whole_power(hn::Full512<float> d, hn::Vec512<float>
 }
 #endif
 
+/// The least number whose e^x is a normal number: 2^-126 is e^-87.3365447.
+constexpr float kLeastExp = -87.33654f;
+
 /// e^x; infinity beyond f32's range, 0 below its normal numbers: denormal ones would cost 25 times as much.
 template <class D, class V>
 HWY_INLINE V exp_of(D d, V x) {
-  const V least = hn::Set(d, -87.0f);
+  const V least = hn::Set(d, kLeastExp);
   // The limits stand first: on x86 the second operand is kept when it is NaN.
   const auto e = reduced_exp(d, hn::Min(hn::Set(d, 89.0f), hn::Max(least, x)));
   return hn::IfThenZeroElse(hn::Lt(x, least), scaled(d, e.part, e.whole));
@@ -78,7 +81,7 @@ HWY_INLINE V exp_of(D d, V x) {
 /// e^x for x <= 0 or NaN, in fewer instructions.
 template <class D, class V>
 HWY_INLINE V exp_below(D d, V x) {
-  const V least = hn::Set(d, -87.0f);
+  const V least = hn::Set(d, kLeastExp);
   const auto e = reduced_exp(d, hn::Max(least, x));
   const V scale = whole_power(d, e.whole);
   return hn::IfThenZeroElse(hn::Lt(x, least), hn::MulAdd(e.part, scale, scale));
