@@ -1,6 +1,7 @@
 #include "check/interval.h"
 
 #include <algorithm>
+#include <cfloat>
 #include <cmath>
 #include <limits>
 
@@ -22,6 +23,9 @@ namespace {
 /// Bound of rounding, relative to the sum of magnitudes and to results of later functions. No rounding turns
 /// a number into an infinity.
 constexpr double kRounding = 0x1p-20;
+/// Where the magnitudes of an f32 sum's terms add up to more, the order of the terms, or a transform of them
+/// as Winograd's, decides whether it passes f32's range on the way.
+constexpr double kLargestSum = FLT_MAX / 1024;
 constexpr double kUnbounded = std::numeric_limits<double>::infinity();
 /// Operators that mix their operand's elements: so many times moved at random, and how much more than what
 /// was found that way is granted.
@@ -191,10 +195,11 @@ class OneNode {
     }
   }
 
+  /// Magnitudes. What is no finite number decides a sum whatever the order, and counts as 0.
   static Tensor size_of(const Tensor& t) {
     if (!is_floats(t)) return t;
     auto values = values_of(t);
-    for (auto& v : values) v = std::fabs(v);
+    for (auto& v : values) v = std::isfinite(v) ? std::fabs(v) : 0;
     return of(t, values);
   }
   std::vector<Tensor> sizes() const {
@@ -211,7 +216,17 @@ class OneNode {
       if (std::isfinite(y[i])) r[i] += part * std::fabs(sums[i]);
   }
 
-  void round_sums() { add_part(sizes(), kRounding); }
+  void round_sums() {
+    add_part(sizes(), kRounding);
+    const auto& y = out_[0].middle;
+    if (y.element_type() != ElementType::f32 || y.size() == 0) return;
+    double most = kLargestSum;  // a mean is a sum first
+    if (!node_.op.has(Trait::products)) most /= std::max(1.0, double(middles_[0].size()) / double(y.size()));
+    const auto sums = values_of(run(sizes()).at(0));
+    auto& r = radius(0);
+    for (std::size_t i = 0; i < r.size(); ++i)
+      if (std::fabs(sums[i]) > most) r[i] = kUnbounded;
+  }
 
   /// Integers as floats, of the size that they may have without their zero point.
   Tensor size_of_integers(std::size_t operand) const {

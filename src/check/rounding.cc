@@ -1,6 +1,7 @@
 #include "check/rounding.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "base/element_types.h"
 #include "check/interval.h"
@@ -36,17 +37,9 @@ bool any_is(const Graph& graph, bool (*such)(const Node&)) {
   return false;
 }
 
-}  // namespace
-
-bool quantises(const Graph& graph) { return any_is(graph, has_levels); }
-
-std::optional<std::vector<double>> undecided(const Graph& graph, NodeId id, const std::vector<Tensor>& in) {
+/// How far correct kernels of the node may be off, every operator of its epilogue behind it.
+std::vector<double> radius_of(const Graph& graph, NodeId id, const std::vector<Tensor>& in) {
   const Node& node = graph.node(id);
-  if (!node.op.has(Trait::epilogue) || node.op.has(Trait::elementwise) || node.outputs.size() != 1 ||
-      !std::any_of(node.bodies.begin(), node.bodies.end(),
-                   [](const Graph& body) { return any_is(body, rounds) || ends_in_steps(body); }))
-    return std::nullopt;
-  // The node alone, every operator of its epilogue behind it.
   Subgraph alone(graph);
   std::vector<Interval> inputs;
   for (std::size_t i = 0; i < in.size(); ++i) {
@@ -58,8 +51,31 @@ std::optional<std::vector<double>> undecided(const Graph& graph, NodeId id, cons
   alone.add_node(id);
   alone.add_result("y", node.outputs[0]);
   decompose_all(alone.graph);
-  auto radius = propagate(alone.graph, inputs).at(0).radius;
+  return propagate(alone.graph, inputs).at(0).radius;
+}
+
+}  // namespace
+
+bool quantises(const Graph& graph) { return any_is(graph, has_levels); }
+
+std::optional<std::vector<double>> undecided(const Graph& graph, NodeId id, const std::vector<Tensor>& in) {
+  const Node& node = graph.node(id);
+  if (!node.op.has(Trait::epilogue) || node.op.has(Trait::elementwise) || node.outputs.size() != 1 ||
+      !std::any_of(node.bodies.begin(), node.bodies.end(),
+                   [](const Graph& body) { return any_is(body, rounds) || ends_in_steps(body); }))
+    return std::nullopt;
+  auto radius = radius_of(graph, id, in);
   if (radius.empty()) return std::nullopt;
+  return radius;
+}
+
+std::optional<std::vector<double>> overflowing(const Graph& graph, NodeId id, const std::vector<Tensor>& in) {
+  const Node& node = graph.node(id);
+  if (!node.op.has(Trait::products | Trait::sums) || node.outputs.size() != 1) return std::nullopt;
+  auto radius = radius_of(graph, id, in);
+  if (std::none_of(radius.begin(), radius.end(), [](double r) { return std::isinf(r); })) return std::nullopt;
+  for (auto& r : radius)
+    if (!std::isinf(r)) r = 0;
   return radius;
 }
 

@@ -1,5 +1,5 @@
 #pragma once
-/// What one rounding may change where a sum is quantised at once.
+/// What one rounding may change where a sum is quantised at once, or passes f32's range on the way.
 #include <optional>
 
 #include "graph/graph.h"
@@ -14,5 +14,11 @@ bool quantises(const Graph& graph);
 /// and where that crosses the border between two levels the result is a level off. Nothing for nodes that
 /// quantise no sum, or only sums of integers, which are exact.
 std::optional<std::vector<double>> undecided(const Graph& graph, NodeId node, const std::vector<Tensor>& in);
+
+/// Infinity for each element of the node's result whose terms' magnitudes add up to more than f32 holds
+/// (but for a factor of 1024): the order of the terms decides whether such a sum is a number. 0 for the
+/// others. Nothing where no sum is as large.
+std::optional<std::vector<double>> overflowing(const Graph& graph, NodeId node,
+                                               const std::vector<Tensor>& in);
 
 }  // namespace lamina::check
