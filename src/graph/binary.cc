@@ -156,8 +156,10 @@ struct GraphParts {
       to.text(s.name);
       to.text(s.type);
     });
-    to.list(g.values_, [&](const Value& v) { write_value(to, v, tensor); });
-    to.list(g.nodes_, [&](const Node& n) { write_node(to, n, tensor); });
+    to.count(g.values_.size());
+    g.values_.for_each([&](const Value& v) { write_value(to, v, tensor); });
+    to.count(g.nodes_.size());
+    g.nodes_.for_each([&](const Node& n) { write_node(to, n, tensor); });
     write_ids(to, g.inputs_);
     to.list(g.results_, [&](const Result& r) {
       to.text(r.name);
@@ -177,8 +179,8 @@ struct GraphParts {
       auto name = from.text();
       return Source{std::move(name), from.text()};
     });
-    g.values_ = from.list([&] { return read_value(from, tensor); });
-    g.nodes_ = from.list([&] { return read_node(from, find, tensor, depth); });
+    g.values_ = StableVector(from.list([&] { return read_value(from, tensor); }));
+    g.nodes_ = StableVector(from.list([&] { return read_node(from, find, tensor, depth); }));
     g.inputs_ = read_ids<ValueTag>(from);
     g.results_ = from.list([&] {
       auto name = from.text();

@@ -114,7 +114,7 @@ void Graph::set_result(std::size_t index, ValueId value) {
 }
 
 void Graph::index_results() {
-  for (auto& v : values_) v.results.clear();
+  values_.for_each([](Value& v) { v.results.clear(); });
   for (std::uint32_t r = 0; r < results_.size(); ++r)
     if (const auto at = results_[r].value.index; at < values_.size()) values_[at].results.push_back(r);
 }
@@ -125,8 +125,9 @@ SourceId Graph::add_source(const std::string& source_name, const std::string& ty
 }
 
 std::size_t Graph::node_count() const {
-  return static_cast<std::size_t>(
-      std::count_if(nodes_.begin(), nodes_.end(), [](const Node& n) { return !n.erased(); }));
+  std::size_t count = 0;
+  nodes_.for_each([&](const Node& n) { count += !n.erased(); });
+  return count;
 }
 
 const Tensor* Graph::constant(ValueId id) const {

@@ -1,11 +1,12 @@
 #pragma once
-/// The graph: nodes and values in dense arrays, single static assignment. A model is one Graph from reader to
-/// plan.
+/// The graph: nodes and values by number, single static assignment. A model is one Graph from reader to plan.
+/// References to nodes and values remain valid while others are added.
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "base/id.h"
+#include "base/stable_vector.h"
 #include "graph/op.h"
 #include "graph/shape.h"
 
@@ -130,8 +131,8 @@ class Graph {
   /// The values know again which results they are.
   void index_results();
 
-  std::vector<Node> nodes_;
-  std::vector<Value> values_;
+  StableVector<Node> nodes_;
+  StableVector<Value> values_;
   std::vector<ValueId> inputs_;
   std::vector<Result> results_;
   std::map<std::string, ValueId, std::less<>> by_name_;
