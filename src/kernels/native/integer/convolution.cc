@@ -17,7 +17,6 @@
 namespace lamina {
 namespace {
 
-using convolutions::Source;
 using gemm::Product;
 using integers::Operands;
 using integers::SourceCopy;
