@@ -39,7 +39,7 @@ std::shared_ptr<const Planned> PlanCache::get(const std::string& key, const std:
     std::unique_lock lock(mutex_);
     if (const auto it = find(key); it != entries_.end()) {
       entries_.splice(entries_.begin(), entries_, it);
-      const auto found = it->planned;
+      auto found = it->planned;
       touch(above);
       return found;
     }
