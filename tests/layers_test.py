@@ -1,8 +1,8 @@
 """Layers point down: checks what the files of src/ and include/ include.
 
-- A module includes only itself, modules below it and the public headers.
+- A module includes only itself, the modules below it by src/CMakeLists.txt, and the public headers.
 - Public headers include the standard library and each other, nothing else.
-- POSIX headers stand in src/base only.
+- Only src/base includes POSIX headers.
 - Every quoted include exists, and so does every source file that a page of docs or a comment names.
 Files of more than 400 lines are listed, as a hint. Usage: layers_test.py ROOT
 """
@@ -11,24 +11,7 @@ import re
 import sys
 from pathlib import Path
 
-# What each module may include. The tool, above all, may include every module.
-BELOW = {"base": []}
-BELOW["graph"] = ["base"]
-BELOW["ops"] = ["graph"] + BELOW["graph"]
-for module in ("extension", "interpreter", "rewrite"):
-    BELOW[module] = ["ops"] + BELOW["ops"]
-BELOW["formats"] = ["extension"] + BELOW["extension"]
-BELOW["kernels"] = ["interpreter", "extension"] + BELOW["ops"] + ["ops"]  # the reference kernel and thresholds ask it
-BELOW["rules"] = ["rewrite", "extension"] + BELOW["ops"] + ["ops"]
-BELOW["plan"] = ["kernels", "rewrite"] + BELOW["kernels"]  # a plan keeps the ledger of its rewriting
-BELOW["exec"] = ["plan"] + BELOW["plan"]
-BELOW["saved"] = ["formats"] + ["exec"] + BELOW["exec"]
-BELOW["api"] = [module for module in BELOW]
-BELOW["check"] = [module for module in BELOW]
-BELOW["offline"] = ["rules"] + BELOW["rules"] + ["formats"]
-BELOW["quantise"] = BELOW["api"] + ["api"]
-BELOW["tool"] = [module for module in BELOW]
-
+MODULE = re.compile(r"^ *lamina_module\((\w+)(?: BELOW ([\w ]+?))?(?: USES [^)]*)?\)", re.MULTILINE)
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^>"]+)[>"]', re.MULTILINE)
 POSIX = re.compile(
     r"^(unistd|fcntl|pthread|sched|dirent|dlfcn|poll|signal|termios|netdb|glob|syslog|strings|ftw|pwd"
@@ -42,6 +25,14 @@ LONG = 400
 NAMED = re.compile(r"(?<![\w./*<-])((?:[\w+-]+/)*[\w+-]+(?:\.simd)?\.(?:h|hpp|cc|py|test))(?![\w*])")
 PLACEHOLDER = re.compile(r"(^|[/_])[A-Z]{2,}")  # src/rules/NAME.cc, legalise_FAMILY.cc
 ELSEWHERE = re.compile(r"hwy/|mo_caffe\.py")  # of other projects
+
+
+def modules_below(root):
+    """By module: all modules that it may include, from what src/CMakeLists.txt says of its neighbours."""
+    below = {}
+    for name, neighbours in MODULE.findall((root / "src/CMakeLists.txt").read_text(encoding="utf-8")):
+        below[name] = set(neighbours.split()).union(*(below[n] for n in neighbours.split()))
+    return below
 
 
 def without_comments(text):
@@ -59,8 +50,7 @@ def includes(path):
         yield text.count("\n", 0, match.start()) + 1, match.group(1) == '"', match.group(2)
 
 
-def faults_of_module(root, path, module):
-    allowed = [module] + BELOW[module]
+def faults_of_module(root, path, module, below):
     for line, quoted, name in includes(path):
         where = f"{path.relative_to(root)}:{line}"
         if not quoted:
@@ -71,9 +61,9 @@ def faults_of_module(root, path, module):
         if top == "lamina":
             if not (root / "include" / name).is_file():
                 yield f'{where}: "{name}" does not exist'
-        elif top not in BELOW:
+        elif top not in below:
             yield f'{where}: "{name}" names no module'
-        elif top not in allowed:
+        elif top != module and top not in below[module]:
             yield f'{where}: "{name}" is not below {module}'
         elif not (root / "src" / name).is_file():
             yield f'{where}: "{name}" does not exist'
@@ -118,13 +108,14 @@ def sources(folder):
 def main():
     root = Path(sys.argv[1] if len(sys.argv) > 1 else ".").resolve()
     faults, long_files, count = [], [], 0
+    below = modules_below(root)
     for path in sources(root / "src") + sources(root / "include"):
         count += 1
         parts = path.relative_to(root).parts
         if parts[0] == "include":
             faults += faults_of_public(root, path)
-        elif parts[1] in BELOW:
-            faults += faults_of_module(root, path, parts[1])
+        elif parts[1] in below:
+            faults += faults_of_module(root, path, parts[1], below)
         else:
             faults.append(f"{path.relative_to(root)}: '{parts[1]}' is no module")
         lines = path.read_text(encoding="utf-8").count("\n")

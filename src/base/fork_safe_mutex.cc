@@ -23,7 +23,8 @@ ForkSafeMutex::Lock::Lock(ForkSafeMutex& mutex) : mutex_(mutex) {
   has_ = true;
 }
 
-/// Until another thread than `taken` has the turn, or none. Who can be stopped looks for that now and then.
+/// Waits while the thread `taken` holds the lock. A thread that can be stopped polls, to see that it must
+/// stop.
 void ForkSafeMutex::await_other(std::thread::id taken) const {
   using namespace std::chrono;
   const CountsAsPaused here;

@@ -20,9 +20,22 @@ namespace {
 /// How many numbers may be made to find out which index gives which label.
 constexpr double kMostNumbers = 1 << 27;
 
-/// By what share of the largest one numbers of that type may be off that several engines make of an index.
+/// By how much engines may differ in numbers of this type that they compute from an index, as a share of the
+/// largest of these numbers.
 double rounding_of(ElementType type) {
   return !is_float(type) ? 0 : type == ElementType::bf16 ? 0x1p-6 : is_half(type) ? 0x1p-9 : 0x1p-20;
+}
+
+/// The same for the whole trail: the coarsest type from the first step on that computes floats. Steps that
+/// move, convert or look up numbers round nothing by themselves.
+double rounding_on(const Graph& graph, const IndexTrail& trail) {
+  double out = 0;
+  for (const auto& s : trail.steps) {
+    const Node& n = graph.node(s.node);
+    const bool computes = n.op.has(Trait::elementwise) && !n.op.is<Convert>();
+    if (computes || out > 0) out = std::max(out, rounding_of(graph.type(n.outputs[s.output]).element));
+  }
+  return out;
 }
 
 /// For each value whether it depends on the numbers in the inputs, not only on their shapes.
@@ -74,13 +87,14 @@ std::optional<IndexTrail> trail_to(const Graph& graph, const std::vector<bool>& 
       from = i;
     }
     if (!from || !(is_movement(n, *from) || is_pointwise(n, *from))) return std::nullopt;
-    out.steps.push_back({id, *from, output});
+    out.steps.push_back({id, *from, output, 0});
     v = n.inputs[*from];
   }
   std::reverse(out.steps.begin(), out.steps.end());
   const Node& chooser = graph.node(out.chooser);
   out.watched = {chooser.inputs[0], chooser.outputs[1]};
-  for (const auto& s : out.steps) {
+  for (auto& s : out.steps) {
+    s.operands = out.watched.size();
     const auto& inputs = graph.node(s.node).inputs;
     for (std::size_t i = 0; i < inputs.size(); ++i)
       if (i != s.input && inputs[i].valid()) out.watched.push_back(inputs[i]);
@@ -103,25 +117,24 @@ IndexReader::IndexReader(const Graph& graph, const IndexTrail& trail, std::vecto
   size_ = scores().shape()[axis];
   if (size_ == 0 || indices().size() == 0) return;
   find_sources();
-  if (!sources_.empty()) find_rule();
+  if (sources_.empty()) return;
+  find_line();
+  possible_ = linear_ || static_cast<double>(size_) * static_cast<double>(sources_.size()) <= kMostNumbers;
 }
 
-/// What the step makes of `t`.
-Tensor IndexReader::follow(const IndexTrail::Step& step, const Tensor& t, Operand& next) const {
+Tensor IndexReader::follow(const IndexTrail::Step& step, const Tensor& t) const {
   const Node& n = graph_.node(step.node);
   std::vector<Tensor> in;
-  for (std::size_t i = 0; i < n.inputs.size(); ++i)
-    in.push_back(i == step.input ? t : n.inputs[i].valid() ? *next++ : Tensor());
+  for (std::size_t i = 0, next = step.operands; i < n.inputs.size(); ++i)
+    in.push_back(i == step.input ? t : n.inputs[i].valid() ? watched_[next++] : Tensor());
   return evaluate_node(n, in, {})[step.output];
 }
 
-/// Nothing where the index lies outside of a table: it arrives at no result.
 std::optional<std::vector<double>> IndexReader::result_of(std::int64_t index) const {
   const Ints all(indices().size(), index);
   auto t = from_ints(indices().element_type(), indices().shape(), all);
-  Operand next = watched_.begin() + 2;
   try {
-    for (const auto& s : trail_.steps) t = follow(s, t, next);
+    for (const auto& s : trail_.steps) t = follow(s, t);
   } catch (const Error&) {
     return std::nullopt;
   }
@@ -134,16 +147,12 @@ void IndexReader::find_sources() {
   Ints numbers(indices().size());
   std::iota(numbers.begin(), numbers.end(), 1);
   auto t = indices(), made = from_ints(ElementType::i64, indices().shape(), numbers);
-  Operand next = watched_.begin() + 2;
   for (const auto& s : trail_.steps) {
-    const auto operands = next;
-    auto result = follow(s, t, next);
-    if (is_movement(graph_.node(s.node), s.input)) {
-      auto again = operands;
-      made = follow(s, made, again);
-    } else if (result.shape() != t.shape()) {
+    auto result = follow(s, t);
+    if (is_movement(graph_.node(s.node), s.input))
+      made = follow(s, made);
+    else if (result.shape() != t.shape())
       return;
-    }
     t = std::move(result);
   }
   for (const auto n : to_numbers<std::int64_t>(made.to_aligned())) {
@@ -155,44 +164,45 @@ void IndexReader::find_sources() {
   }
 }
 
-void IndexReader::find_rule() {
+void IndexReader::find_line() {
   linear_ = std::all_of(trail_.steps.begin(), trail_.steps.end(), [&](const IndexTrail::Step& s) {
     const Node& n = graph_.node(s.node);
     return is_movement(n, s.input) || is_shift(n.op);
   });
-  if (linear_) {
-    const auto first = result_of(0), second = result_of(1), last = result_of(size_ - 1);
-    linear_ = first && second && last;
-    if (linear_) base_ = *first, slope_ = *second;
-    for (std::size_t e = 0; linear_ && e < base_.size(); ++e) {
-      slope_[e] -= base_[e];
-      // Narrow types wrap, and floats of few bits do not hold every index.
-      linear_ =
-          std::fabs(slope_[e]) == 1 && (*last)[e] == base_[e] + slope_[e] * static_cast<double>(size_ - 1);
-    }
+  if (!linear_) return;
+  const auto first = result_of(0), second = result_of(1), last = result_of(size_ - 1);
+  linear_ = first && second && last;
+  if (!linear_) return;
+  base_ = *first, slope_ = *second;
+  for (std::size_t e = 0; linear_ && e < base_.size(); ++e) {
+    slope_[e] -= base_[e];
+    // Narrow types wrap, and floats of few bits do not hold every index.
+    linear_ =
+        std::fabs(slope_[e]) == 1 && (*last)[e] == base_[e] + slope_[e] * static_cast<double>(size_ - 1);
   }
-  for (const auto& s : trail_.steps) {
-    const Node& n = graph_.node(s.node);
-    if (rounding_ > 0 || (n.op.has(Trait::elementwise) && !n.op.is<Convert>()))
-      rounding_ = std::max(rounding_, rounding_of(graph_.type(n.outputs[s.output]).element));
-  }
-  possible_ = linear_ || static_cast<double>(size_) * static_cast<double>(sources_.size()) <= kMostNumbers;
 }
 
 std::vector<std::vector<std::int64_t>> IndexReader::read(const Tensor& result) const {
   const auto values = to_doubles(result.to_aligned());
-  std::vector<std::vector<std::int64_t>> out(values.size());
-  if (linear_) {
-    for (std::size_t e = 0; e < values.size(); ++e) {
-      const double index = (values[e] - base_[e]) * slope_[e];
-      if (index == std::trunc(index) && std::fabs(index) < 0x1p53)
-        out[e].push_back(static_cast<std::int64_t>(index));
-    }
-    return out;
-  }
-  // Floats may be rounded in another way elsewhere: the index that gives the nearest number is meant.
+  if (linear_) return read_by_line(values);
   const auto type = result.element_type();
-  const double rounding = rounding_ > 0 && is_float(type) ? std::max(rounding_, rounding_of(type)) : 0;
+  const double rounding = is_float(type) ? rounding_on(graph_, trail_) : 0;
+  return read_by_trying(values, rounding > 0 ? std::max(rounding, rounding_of(type)) : 0);
+}
+
+IndexReader::Indices IndexReader::read_by_line(const std::vector<double>& values) const {
+  Indices out(values.size());
+  for (std::size_t e = 0; e < values.size(); ++e) {
+    const double index = (values[e] - base_[e]) * slope_[e];
+    if (index == std::trunc(index) && std::fabs(index) < 0x1p53)
+      out[e].push_back(static_cast<std::int64_t>(index));
+  }
+  return out;
+}
+
+/// Floats may be rounded in another way elsewhere: the index is taken that gives the nearest number.
+IndexReader::Indices IndexReader::read_by_trying(const std::vector<double>& values, double rounding) const {
+  Indices out(values.size());
   std::vector<double> nearest(values.size(), std::numeric_limits<double>::infinity()), largest(values.size());
   for (std::int64_t j = 0; j < size_; ++j) {
     const auto made = result_of(j);

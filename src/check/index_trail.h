@@ -13,6 +13,7 @@ struct IndexTrail {
   struct Step {
     NodeId node;
     std::size_t input = 0, output = 0;  ///< by which the indices come in and leave
+    std::size_t operands = 0;           ///< where the node's other inputs begin in `watched`
   };
   NodeId chooser;  ///< the TopK
   std::vector<Step> steps;
@@ -41,23 +42,24 @@ class IndexReader {
   std::vector<std::vector<std::int64_t>> read(const Tensor& result) const;
 
  private:
-  using Operand = std::vector<Tensor>::const_iterator;
-  /// `next`: the step's first operand besides `t`; then that of the next step.
-  Tensor follow(const IndexTrail::Step& step, const Tensor& t, Operand& next) const;
-  /// The result if every index were this one.
+  using Indices = std::vector<std::vector<std::int64_t>>;
+  /// What the step makes of `t`.
+  Tensor follow(const IndexTrail::Step& step, const Tensor& t) const;
+  /// The result if every index were this one; nothing if that is an error, as outside of a table.
   std::optional<std::vector<double>> result_of(std::int64_t index) const;
   void find_sources();
-  void find_rule();
+  void find_line();
+  Indices read_by_line(const std::vector<double>& values) const;
+  Indices read_by_trying(const std::vector<double>& values, double rounding) const;
 
   const Graph& graph_;
   const IndexTrail& trail_;
   std::vector<Tensor> watched_;
   std::int64_t size_ = 0;  ///< of the axis of scores
   std::vector<std::size_t> sources_;
-  /// Where the result is base_ + slope_ * index; else results are made for each index.
+  /// True if the result is base_ + slope_ * index. Else results are made for each index.
   bool linear_ = false;
   std::vector<double> base_, slope_;
-  double rounding_ = 0;  ///< what engines may differ by on the way, as a share of the largest number
   bool possible_ = false;
 };
 

@@ -13,9 +13,10 @@ namespace {
 constexpr std::size_t kMore = 8;  // contenders besides those of the places
 constexpr double kMagnitude = 16;
 
-/// Integers that doubles do not tell apart count by their order: nothing but that is judged of them.
+/// Ranks of the scores. They stand for integers that doubles do not tell apart: of those only the order is
+/// judged.
 template <class T>
-std::vector<double> orders_of(const Tensor& scores) {
+std::vector<double> ranks_of(const Tensor& scores) {
   const auto numbers = to_numbers<T>(scores);
   auto sorted = numbers;
   std::sort(sorted.begin(), sorted.end());
@@ -32,7 +33,7 @@ std::vector<double> numbers_of(const Tensor& scores) {
   if ((type != ElementType::i64 && type != ElementType::u64) ||
       std::all_of(out.begin(), out.end(), [](double v) { return std::fabs(v) < 0x1p53; }))
     return out;
-  return type == ElementType::i64 ? orders_of<std::int64_t>(scores) : orders_of<std::uint64_t>(scores);
+  return type == ElementType::i64 ? ranks_of<std::int64_t>(scores) : ranks_of<std::uint64_t>(scores);
 }
 
 }  // namespace

@@ -35,50 +35,50 @@ std::shared_ptr<const Planned> PlanCache::get(const std::string& key, const std:
   for (;;) {
     // All memory for the entry is allocated before the plan is made: storing the plan cannot fail.
     Entries entry;
-    const auto own = std::make_shared<Making>();
+    const auto own = std::make_shared<PendingPlan>();
     std::unique_lock lock(mutex_);
     if (const auto it = find(key); it != entries_.end()) {
       entries_.splice(entries_.begin(), entries_, it);
-      const auto found = it->planned;
+      auto found = it->planned;
       touch(above);
       return found;
     }
-    const auto other = std::find_if(in_progress_.begin(), in_progress_.end(),
-                                    [&](const std::shared_ptr<Making>& m) { return m->key == key; });
-    if (other == in_progress_.end()) {
+    const auto other = std::find_if(pending_.begin(), pending_.end(),
+                                    [&](const std::shared_ptr<PendingPlan>& p) { return p->key == key; });
+    if (other == pending_.end()) {
       entry.push_back({key, nullptr});
       own->key = key;
-      return make_in(own, std::move(entry), above, make, lock);
+      return make_pending(own, std::move(entry), above, make, lock);
     }
     const auto awaited = *other;
     lock.unlock();
     const ForkSafeMutex::Lock made(awaited->mutex);
     if (awaited->planned) return awaited->planned;
     lock.lock();
-    in_progress_.remove(awaited);  // the maker's part, unless fork() has left it behind
+    pending_.remove(awaited);  // the maker's part, unless fork() has left it behind
   }
 }
 
-std::shared_ptr<const Planned> PlanCache::make_in(const std::shared_ptr<Making>& making, Entries entry,
-                                                  const std::vector<std::string>& above, const Make& make,
-                                                  std::unique_lock<std::mutex>& lock) {
-  const ForkSafeMutex::Lock here(making->mutex);
-  in_progress_.push_back(making);
+std::shared_ptr<const Planned> PlanCache::make_pending(const std::shared_ptr<PendingPlan>& pending,
+                                                       Entries entry, const std::vector<std::string>& above,
+                                                       const Make& make, std::unique_lock<std::mutex>& lock) {
+  const ForkSafeMutex::Lock here(pending->mutex);
+  pending_.push_back(pending);
   lock.unlock();
   Entries gone;
   try {
-    tbb::this_task_arena::isolate([&] { making->planned = make(); });
+    tbb::this_task_arena::isolate([&] { pending->planned = make(); });
   } catch (...) {
     lock.lock();
-    in_progress_.remove(making);
+    pending_.remove(pending);
     throw;
   }
   lock.lock();
-  in_progress_.remove(making);
-  entry.front().planned = making->planned;
+  pending_.remove(pending);
+  entry.front().planned = pending->planned;
   gone = keep(std::move(entry), above);
   lock.unlock();
-  return making->planned;
+  return pending->planned;
 }
 
 std::size_t PlanCache::plans() const {

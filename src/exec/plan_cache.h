@@ -52,7 +52,7 @@ class PlanCache {
   };
   using Entries = std::list<Entry>;
   /// A plan that is being made, for which other threads may wait.
-  struct Making {
+  struct PendingPlan {
     std::string key;
     ForkSafeMutex mutex;                     ///< held by the maker until the plan is made
     std::shared_ptr<const Planned> planned;  ///< null when it failed
@@ -60,14 +60,14 @@ class PlanCache {
   Entries::iterator find(const std::string& key);
   void touch(const std::vector<std::string>& above);
   Entries keep(Entries entry, const std::vector<std::string>& above);
-  std::shared_ptr<const Planned> make_in(const std::shared_ptr<Making>& making, Entries entry,
-                                         const std::vector<std::string>& above, const Make& make,
-                                         std::unique_lock<std::mutex>& lock);
+  std::shared_ptr<const Planned> make_pending(const std::shared_ptr<PendingPlan>& pending, Entries entry,
+                                              const std::vector<std::string>& above, const Make& make,
+                                              std::unique_lock<std::mutex>& lock);
 
   std::size_t most_plans_, most_bytes_;
   mutable std::mutex mutex_;
   Entries entries_;  // most recently used first
-  std::list<std::shared_ptr<Making>> in_progress_;
+  std::list<std::shared_ptr<PendingPlan>> pending_;
 };
 
 }  // namespace lamina

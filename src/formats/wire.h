@@ -3,6 +3,7 @@
 #include <bit>
 #include <cstring>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <protozero/pbf_reader.hpp>
@@ -92,5 +93,21 @@ class WireReader {
   protozero::pbf_reader pbf_;
   std::string_view what_;
 };
+
+/// The two fields of a message that is an entry of a map: key and value.
+inline std::pair<std::string_view, std::string_view> read_entry(std::string_view bytes,
+                                                                std::string_view what) {
+  std::pair<std::string_view, std::string_view> entry;
+  WireReader in(bytes, what);
+  while (in.next()) {
+    if (in.field() == 1)
+      entry.first = in.bytes();
+    else if (in.field() == 2)
+      entry.second = in.bytes();
+    else
+      in.skip();
+  }
+  return entry;
+}
 
 }  // namespace lamina

@@ -38,7 +38,7 @@ enum class Family : std::uint8_t {
   near_row,           ///< B of a product of one row, in floats, where it stays in L2
   far_row,            ///< and where it does not
   row_memory,         ///< bytes of it beyond all caches, besides
-  far_weights,        ///< bytes of B beyond L2, of a product of several rows
+  far_weights,        ///< bytes of B that a product of several rows fetches from beyond L2
   row_again,          ///< one more product of one row
   native_depthwise,   ///< our depthwise convolution
   depthwise_strided,  ///< depthwise with windows that do not overlap in steps of 1

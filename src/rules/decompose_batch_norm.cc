@@ -1,4 +1,5 @@
-/// Batch normalisation with constant statistics is arithmetic with constants: so is ScaleShift.
+/// Batch normalisation with constant statistics, and ScaleShift, become arithmetic with constants.
+#include <array>
 #include <cmath>
 
 #include "ops/elementwise.h"
@@ -11,14 +12,16 @@
 namespace lamina {
 namespace {
 
-/// (x * mean + variance) * gamma + beta, each named after what it takes into account. Where the mean is large
-/// for its variance, products of x would lose digits that x - mean has: then (x + mean) * variance.
-struct Decomposed {
-  Tensor mean, variance, gamma, beta;
-  bool subtracts_first = false;
+/// One of the four steps, x * number or x + number. `suffix` names it after the statistic that it takes into
+/// account.
+struct NormStep {
+  LinearStep::Kind kind = LinearStep::Kind::times;  ///< times or plus
+  Tensor number;
+  const char* suffix = "";
 };
+using NormSteps = std::array<NormStep, 4>;
 
-/// x * scale + shift would lose digits.
+/// True if x * scale + shift would lose digits that x has.
 bool cancels(const Dims& dims, const std::vector<double>& scale, const std::vector<double>& shift) {
   Linear does;
   does.then(LinearStep::Kind::times, {dims, scale});
@@ -26,7 +29,24 @@ bool cancels(const Dims& dims, const std::vector<double>& scale, const std::vect
   return does.cancels();
 }
 
-Found<Decomposed> decomposed(const Match& m, double epsilon, const std::array<Pattern, 5>& inputs) {
+/// The steps that make the mean 0 and the variance 1: x * scale - mean * scale. A mean that is large for its
+/// variance is subtracted first, since products of x would lose digits that x - mean has.
+std::array<NormStep, 2> standardised(const Tensor& mean, const Tensor& variance, double epsilon,
+                                     ElementType type, const Dims& dims) {
+  using enum LinearStep::Kind;
+  const auto mu = to_doubles(mean), var = to_doubles(variance);
+  std::vector<double> scale(mu.size()), shift(mu.size());
+  for (std::size_t c = 0; c < mu.size(); ++c) scale[c] = 1 / std::sqrt(var.at(c) + epsilon);
+  auto factor = from_doubles(type, dims, scale);
+  scale = to_doubles(factor);  // what is subtracted fits what x is multiplied by
+  for (std::size_t c = 0; c < mu.size(); ++c) shift[c] = -mu[c] * scale[c];
+  if (!cancels(dims, scale, shift))
+    return {{{times, std::move(factor), "/mean"}, {plus, from_doubles(type, dims, shift), "/variance"}}};
+  for (std::size_t c = 0; c < mu.size(); ++c) shift[c] = -mu[c];
+  return {{{plus, from_doubles(type, dims, shift), "/mean"}, {times, std::move(factor), "/variance"}}};
+}
+
+Found<NormSteps> decomposed(const Match& m, double epsilon, const std::array<Pattern, 5>& inputs) {
   const auto& [x, gamma, beta, mean, variance] = inputs;
   if (!m.shape(x).ranked()) return Verdict::no("the rank of {} is not known", m.label(x));
   if (m.shape(x).rank() < 2) return Verdict::no("{} has no channels", m.label(x));
@@ -38,25 +58,15 @@ Found<Decomposed> decomposed(const Match& m, double epsilon, const std::array<Pa
     return Verdict::no("each of the four steps would round {} to {}", m.label(x), name_of(type));
   if (const auto channels = static_cast<std::int64_t>(m.tensor(mean).size()); !m.shape(x)[1].is(channels))
     return Verdict::no("the channels of {} are not known: the statistics are {}", m.label(x), channels);
-  const auto mu = to_doubles(m.tensor(mean)), var = to_doubles(m.tensor(variance));
-  const auto dims = along_axis(m.shape(x).rank() - 1, 0, mu.size());
-  std::vector<double> scale(mu.size()), shift(mu.size());
-  for (std::size_t c = 0; c < mu.size(); ++c) scale[c] = 1 / std::sqrt(var.at(c) + epsilon);
-  Decomposed out;
-  out.mean = from_doubles(type, dims, scale);
-  scale = to_doubles(out.mean);  // what is subtracted fits what x is multiplied by
-  for (std::size_t c = 0; c < mu.size(); ++c) shift[c] = -mu[c] * scale[c];
-  out.variance = from_doubles(type, dims, shift);
-  if (cancels(dims, scale, shift)) {
-    out.subtracts_first = true;
-    out.variance = std::move(out.mean);
-    for (std::size_t c = 0; c < mu.size(); ++c) shift[c] = -mu[c];
-    out.mean = from_doubles(type, dims, shift);
-  }
-  out.gamma = m.tensor(gamma).reshaped(dims);
-  out.beta = m.tensor(beta).reshaped(dims);
-  for (const auto* t : {&out.mean, &out.variance, &out.gamma, &out.beta})
-    if (!all_finite(*t)) return Verdict::no("the scale or the shift is not finite");
+  using enum LinearStep::Kind;
+  const auto dims = along_axis(m.shape(x).rank() - 1, 0, m.tensor(mean).size());
+  auto [first, second] = standardised(m.tensor(mean), m.tensor(variance), epsilon, type, dims);
+  NormSteps out{{std::move(first),
+                 std::move(second),
+                 {times, m.tensor(gamma).reshaped(dims), "/gamma"},
+                 {plus, m.tensor(beta).reshaped(dims), "/beta"}}};
+  for (const auto& step : out)
+    if (!all_finite(step.number)) return Verdict::no("the scale or the shift is not finite");
   return out;
 }
 
@@ -64,24 +74,20 @@ void add_batch_norm(Rules& rules) {
   const auto x = any(), gamma = constant(), beta = constant(), mean = constant(), variance = constant();
   const auto norm = is<BatchNormInference>(x, gamma, beta, mean, variance);
   rules.push_back(
-      rule(
-          "decompose-batchnorm",
-          "Turns batch normalisation with constant statistics into a Multiply, an Add, a Multiply and an Add",
-          RuleSet::normalize, norm)
+      rule("decompose-batchnorm",
+           "Turns batch normalisation with constant statistics into two Multiplies and two Adds",
+           RuleSet::normalize, norm)
           .when([=](const Match& m) {
             return decomposed(m, m.op<BatchNormInference>(norm).epsilon, {x, gamma, beta, mean, variance});
           })
-          .make([=](Rewrite& r, const Decomposed& found) {
+          .make([=](Rewrite& r, const NormSteps& steps) {
             const auto name = r.match().for_file ? r.match().root_node().name : "";
             auto y = r.match().value(x);
-            const auto then = [&](Op op, const Tensor& number, const char* suffix) {
-              r.named_after_text(name.empty() ? name : name + suffix);
-              y = r.add(std::move(op), {y, r.constant(number)});
-            };
-            then(found.subtracts_first ? Op(Add{}) : Op(Multiply{}), found.mean, "/mean");
-            then(found.subtracts_first ? Op(Multiply{}) : Op(Add{}), found.variance, "/variance");
-            then(Multiply{}, found.gamma, "/gamma");
-            then(Add{}, found.beta, "/beta");
+            for (const auto& step : steps) {
+              r.named_after_text(name.empty() ? name : name + step.suffix);
+              y = r.add(step.kind == LinearStep::Kind::times ? Op(Multiply{}) : Op(Add{}),
+                        {y, r.constant(step.number)});
+            }
             r.replace(y);
           }));
 }

@@ -170,7 +170,7 @@ struct Before {
   Tensor left;  ///< what is still added in front; invalid: nothing
 };
 
-/// The host behind these steps takes them, and did not.
+/// True if the layer that makes x takes these steps into its own weights and bias: they are left to it.
 bool goes_behind(const Match& m, const LinearSteps& steps) {
   const Graph& g = m.graph();
   const auto above = host_above(m, steps.back().x);
@@ -183,7 +183,7 @@ bool belongs_to_norm(const Match& m, const LinearSteps& steps) {
   return m.root_node().op.is<MatMul>() && maker.valid() && m.graph().node(maker).op.is<MVN>();
 }
 
-/// All numbers are there, but for what double itself rounds.
+/// True if the tensor's type holds the numbers as exactly as doubles do.
 bool keeps_all_digits(const Tensor& rounded, const Numbers& numbers) {
   constexpr double kOfDouble = 1e-12;
   const auto now = to_doubles(rounded);
@@ -192,8 +192,9 @@ bool keeps_all_digits(const Tensor& rounded, const Numbers& numbers) {
   return true;
 }
 
-/// What remains of the shift in front of the host: x * f + s = (x + s / f) * f. A mean to which a shift
-/// behind it is added no longer is a number that x cancels exactly.
+/// What remains of the shift in front of the host: x * f + s = (x + s / f) * f. If x cancels a large mean,
+/// the sum of that mean and of other shifts must not be rounded: the model subtracts the mean itself,
+/// exactly.
 Found<Tensor> left_of_shift(const Match& m, const Before& b, const Linear& does, const Verdict& why) {
   const auto& f = does.factor.values;
   if (b.steps.size() < 2 || does.factor.all(1)) return why;

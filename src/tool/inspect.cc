@@ -35,6 +35,20 @@ struct Ports {
   }
 };
 
+/// "258 operators: Convolution 53, Add 44, ...", the most frequent first.
+std::string operators_text(const Totals& t) {
+  std::vector<std::pair<std::string, std::size_t>> sorted(t.operators.begin(), t.operators.end());
+  std::stable_sort(sorted.begin(), sorted.end(),
+                   [](const auto& a, const auto& b) { return a.second > b.second; });
+  std::size_t nodes = 0;
+  std::string line;
+  for (const auto& [name, count] : sorted) {
+    nodes += count;
+    line += fmt::format("{}{} {}", line.empty() ? "" : ", ", name, count);
+  }
+  return fmt::format("{} operators: {}", nodes, line);
+}
+
 int inspect_model(const Common& c) {
   const Model model = read_model(c);
   const auto& loaded = Inside::of(model).described();
@@ -49,16 +63,7 @@ int inspect_model(const Common& c) {
   for (const auto& shapes : Inside::of(model).compiled_for())
     c.say("compiled for  {}", inputs_text(model.inputs(), shapes));
   for (const auto& p : model.variables()) c.say("variable  {}  {}", p.name, to_string(p));
-  std::vector<std::pair<std::string, std::size_t>> sorted(t.operators.begin(), t.operators.end());
-  std::stable_sort(sorted.begin(), sorted.end(),
-                   [](const auto& a, const auto& b) { return a.second > b.second; });
-  std::size_t nodes = 0;
-  std::string line;
-  for (const auto& [name, count] : sorted) {
-    nodes += count;
-    line += fmt::format("{}{} {}", line.empty() ? "" : ", ", name, count);
-  }
-  c.say("{} operators: {}", nodes, line);
+  c.say("{}", operators_text(t));
   c.say("parameters {} ({})", t.parameters, human_bytes(static_cast<double>(t.parameter_bytes)));
   c.say("multiply-adds {}", work_text(t));
   std::vector<std::string> unused;

@@ -2,13 +2,13 @@
 #include "tool/runtime_graph.h"
 
 #include <algorithm>
-#include <numeric>
 #include <pugixml.hpp>
 #include <sstream>
 
 #include "base/cpu.h"
 #include "base/words.h"
 #include "ops/elementwise.h"
+#include "tool/plan_walk.h"
 #include "tool/text.h"
 
 namespace lamina::tool {
@@ -27,14 +27,9 @@ struct Layer {
   std::vector<PortOf> in, out;
 };
 
-/// Output `port` of a layer.
-struct From {
-  std::size_t layer = 0, port = 0;
-};
-
+/// From output `from_port` of a layer to input `to_port` of another one.
 struct Edge {
-  From from;
-  std::size_t to = 0, port = 0;
+  std::size_t from = 0, from_port = 0, to = 0, to_port = 0;
 };
 
 /// "FP32", "I64", "BOOL".
@@ -104,48 +99,65 @@ class Origins {
   std::map<std::pair<const Plan*, NodeId>, Origin> of_;
 };
 
-/// Layers and edges, one plan after the other; what waits in one is made in the next. Each shape of the
-/// inputs that took its turn has layers of its own, so that all add up to a run.
-class Collector {
+/// Layers and edges. Each run that the profile has seen, with its shapes of the inputs, has layers of its
+/// own, so that all add up to the measured time.
+class Collector : private PlanWalk {
  public:
   Collector(const Origins& origins, const Profile& profile) : origins_(origins), profile_(profile) {
-    std::vector<From> inputs;
-    std::vector<std::size_t> results;
-    bool waited = false;
-    for (const auto& plan : profile.plans()) {
-      if (!waited) begin(plan->graph, inputs, results);
-      add(*plan, inputs);
-      add_results(*plan, results);
-      waited = plan->rest.has_value();
-      if (!waited) continue;
-      inputs.clear();
-      for (const auto t : plan->rest_inputs) inputs.push_back(source(*plan, t));
-      std::vector<std::size_t> later;
-      for (const auto r : plan->rest_results) later.push_back(results[r]);
-      results = later;
-    }
+    walk(profile.plans());
   }
 
   const std::vector<Layer>& layers() const { return layers_; }
   const std::vector<Edge>& edges() const { return edges_; }
 
  private:
-  /// Begins a plan that follows no other: its inputs become layers, and its results are those of the graph.
-  void begin(const Graph& g, std::vector<From>& inputs, std::vector<std::size_t>& results) {
-    inputs.clear();
-    for (const auto v : g.inputs()) inputs.push_back(add_input(g, v));
-    results.resize(g.results().size());
-    std::iota(results.begin(), results.end(), std::size_t{0});
-    names_.clear();
-    for (const auto& r : g.results()) names_.push_back(r.name);
-  }
-
-  From add_input(const Graph& g, ValueId v) {
+  std::size_t add_input(const Graph& g, ValueId v) override {
     auto& layer = idle(g.value(v).name, "Input", {g.type(v)}, Layout::plain, g.value(v).name);
     layer.data.emplace_back("shape", without_brackets(to_string(g.type(v).shape)));
     layer.data.emplace_back("element_type", name_of(g.type(v).element));
     layer.out = {{g.type(v), g.value(v).name}};
-    return {layers_.size() - 1, 0};
+    return layers_.size() - 1;
+  }
+
+  std::size_t add_constant(const Plan& plan, ValueId v) override {
+    const auto& g = plan.graph;
+    idle(g.value(v).name, "Const", {g.type(v)}, Layout::plain, "").out = {{g.type(v), g.value(v).name}};
+    return layers_.size() - 1;
+  }
+
+  std::size_t add_step(const Plan& plan, const PlanStep& step, const Reads& reads) override {
+    Layer layer{step.name, type_of(plan, step), {}, {}, {}};
+    layer.data = attributes_of(plan, step, layer.type);
+    for (const auto t : step.out)
+      if (t != kNoTensor)
+        layer.out.push_back({plan.tensors[t].type, plan.graph.value(plan.tensors[t].value).name});
+    layers_.push_back(std::move(layer));
+    return connect(reads);
+  }
+
+  std::size_t add_idle(const Plan& plan, NodeId id, const Reads& reads) override {
+    const auto& g = plan.graph;
+    const auto& node = g.node(id);
+    std::vector<TensorType> types;
+    for (const auto v : node.outputs) types.push_back(g.type(v));
+    auto& layer = idle(g.label(id), node.op.name(), types, Layout::plain, origins_.names(plan, id));
+    for (const auto v : node.outputs) layer.out.push_back({g.type(v), g.value(v).name});
+    return connect(reads);
+  }
+
+  void add_result(const std::string& name, const PlanTensor& tensor, const Origin& from) override {
+    idle(name, "Output", {tensor.type}, tensor.layout, name);
+    connect({{from, tensor.type}});
+  }
+
+  /// Gives the last layer its inputs, and returns its number.
+  std::size_t connect(const Reads& reads) {
+    const auto at = layers_.size() - 1;
+    for (const auto& [from, type] : reads) {
+      edges_.push_back({from.part, from.port, at, layers_[at].in.size()});
+      layers_[at].in.push_back({type, ""});
+    }
+    return at;
   }
 
   /// A layer for which no kernel runs.
@@ -167,32 +179,6 @@ class Collector {
                   {"outputLayouts", joined(layouts, ",")}};
     layers_.push_back(std::move(layer));
     return layers_.back();
-  }
-
-  void add(const Plan& plan, const std::vector<From>& inputs) {
-    made_.clear();
-    by_value_.clear();
-    for (std::size_t i = 0; i < plan.graph.inputs().size() && i < inputs.size(); ++i)
-      by_value_[plan.graph.inputs()[i]] = inputs[i];
-    for (const auto& step : plan.steps) add(plan, step);
-  }
-
-  void add(const Plan& plan, const PlanStep& step) {
-    std::vector<std::pair<From, TensorType>> reads;
-    for (const auto t : step.in)
-      if (t != kNoTensor && plan.tensors[t].place != Place::constant)
-        reads.emplace_back(source(plan, t), plan.tensors[t].type);
-    const auto at = layers_.size();
-    Layer layer{step.name, type_of(plan, step), {}, {}, {}};
-    layer.data = attributes_of(plan, step, layer.type);
-    layers_.push_back(std::move(layer));
-    for (const auto& [from, type] : reads) connect(from, at, type);
-    for (const auto t : step.out) {
-      if (t == kNoTensor) continue;
-      const auto& tensor = plan.tensors[t];
-      made_[t] = by_value_[tensor.value] = {at, layers_[at].out.size()};
-      layers_[at].out.push_back({tensor.type, plan.graph.value(tensor.value).name});
-    }
   }
 
   static bool is_operation(const PlanStep& step) {
@@ -239,58 +225,10 @@ class Collector {
     return out;
   }
 
-  /// What makes a tensor: a step; else the step or input of its value; else a node for which nothing runs.
-  From source(const Plan& plan, std::uint32_t t) {
-    if (const auto it = made_.find(t); it != made_.end()) return it->second;
-    return source_of_value(plan, plan.tensors[t].value);
-  }
-  From source_of_value(const Plan& plan, ValueId v) {
-    if (const auto it = by_value_.find(v); it != by_value_.end()) return it->second;
-    const auto& g = plan.graph;
-    const auto id = g.producer(v);
-    if (!id.valid()) {
-      auto& layer = idle(g.value(v).name, "Const", {g.type(v)}, Layout::plain, "");
-      layer.out = {{g.type(v), g.value(v).name}};
-      return by_value_[v] = {layers_.size() - 1, 0};
-    }
-    const auto& node = g.node(id);
-    std::vector<std::pair<From, TensorType>> reads;
-    for (const auto in : node.inputs)
-      if (in.valid() && !g.constant(in)) reads.emplace_back(source_of_value(plan, in), g.type(in));
-    std::vector<TensorType> types;
-    for (const auto o : node.outputs) types.push_back(g.type(o));
-    const auto at = layers_.size();
-    idle(g.label(id), node.op.name(), types, Layout::plain, origins_.names(plan, id));
-    for (std::size_t o = 0; o < node.outputs.size(); ++o) {
-      by_value_[node.outputs[o]] = {at, o};
-      layers_[at].out.push_back({types[o], g.value(node.outputs[o]).name});
-    }
-    for (const auto& [from, type] : reads) connect(from, at, type);
-    return by_value_.at(v);
-  }
-
-  void connect(const From& from, std::size_t to, const TensorType& type) {
-    edges_.push_back({from, to, layers_[to].in.size()});
-    layers_[to].in.push_back({type, ""});
-  }
-
-  void add_results(const Plan& plan, const std::vector<std::size_t>& which) {
-    for (std::size_t r = 0; r < plan.results.size() && r < which.size(); ++r) {
-      if (plan.results[r] == kNoTensor) continue;
-      const auto from = source(plan, plan.results[r]);
-      const auto& tensor = plan.tensors[plan.results[r]];
-      idle(names_[which[r]], "Output", {tensor.type}, tensor.layout, names_[which[r]]);
-      connect(from, layers_.size() - 1, tensor.type);
-    }
-  }
-
   const Origins& origins_;
   const Profile& profile_;
   std::vector<Layer> layers_;
   std::vector<Edge> edges_;
-  std::vector<std::string> names_;      // of the outputs
-  std::map<std::uint32_t, From> made_;  // by tensor, of the plan at hand
-  std::map<ValueId, From> by_value_;    // likewise
 };
 
 class Writer {
@@ -350,10 +288,10 @@ class Writer {
 
   void add_edge(pugi::xml_node edges, const Edge& e) const {
     auto edge = edges.append_child("edge");
-    set(edge, "from-layer", e.from.layer);
-    set(edge, "from-port", layers_[e.from.layer].in.size() + e.from.port);
+    set(edge, "from-layer", e.from);
+    set(edge, "from-port", layers_[e.from].in.size() + e.from_port);
     set(edge, "to-layer", e.to);
-    set(edge, "to-port", e.port);
+    set(edge, "to-port", e.to_port);
   }
 
   const std::vector<Layer>& layers_;

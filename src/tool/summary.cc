@@ -75,13 +75,16 @@ std::string kernel_of(const Plan& plan, NodeId node) {
 LoneStep lone_step(const Plan& plan, const PlanStep& step, const std::vector<LayerOutcome>& outcomes) {
   const auto& g = plan.graph;
   const auto& n = g.node(step.node);
-  LoneStep lone{&plan, &step, g.label(step.node), operators_of(n), {}, {}, refusals(n, outcomes), false};
+  LoneStep lone{&plan, &step, g.label(step.node), operators_of(n), {}, {}, refusals(n, outcomes)};
   for (const auto s : n.sources)
     if (s.index < outcomes.size()) lone.layers.push_back(outcomes[s.index].name);
   const auto host = host_of(g, n);
   if (!host.valid()) {
-    for (const auto v : n.inputs)
-      if (v.valid() && !g.constant(v)) add(lone.reasons, why_none(g, n, v));
+    for (const auto v : n.inputs) {
+      if (!v.valid() || g.constant(v)) continue;
+      lone.reads_input |= lone.reasons.empty() && !g.producer(v).valid();
+      add(lone.reasons, why_none(g, n, v));
+    }
     return lone;
   }
   lone.behind = g.label(host);

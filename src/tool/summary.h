@@ -16,6 +16,7 @@ struct LoneStep {
   std::string behind;
   std::vector<std::string> reasons;  ///< a sentence each
   bool decomposed = false;           ///< a rule had joined it; the plan made it a node again
+  bool reads_input = false;          ///< it has nothing to join, since it reads an input of the graph
 };
 std::vector<LoneStep> lone_steps(const std::vector<std::shared_ptr<const Plan>>& plans,
                                  const std::vector<LayerOutcome>& outcomes);

@@ -89,9 +89,10 @@ Totals graph_totals(const Graph& graph) {
 }
 
 std::string work_text(const Totals& t) {
-  return fmt::format("{}{:.3g} ({:.3g} GFLOP){}",
-                     t.all_known ? "" : "at least (unknown shapes; --shape makes them known) ",
-                     t.multiply_adds, 1e-9 * t.flops(), t.of_one ? " for a batch of 1" : "");
+  const auto number = fmt::format("{:.3g} ({:.3g} GFLOP)", t.multiply_adds, 1e-9 * t.flops());
+  if (t.all_known) return number + (t.of_one ? " for a batch of 1" : "");
+  if (t.multiply_adds == 0) return "unknown: --shape sets the sizes of inputs";
+  return number + " or more: some sizes are unknown; --shape sets those of inputs";
 }
 
 }  // namespace lamina::tool

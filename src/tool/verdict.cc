@@ -21,6 +21,23 @@ struct Advice {
   std::string text, command;
 };
 
+struct TimeVerdict {
+  std::string text;
+  double between = 0;  ///< the share of the time that passes between the steps
+};
+
+/// Element-wise steps that run on their own.
+struct LoneSteps {
+  double time = 0;             ///< their share of the time
+  std::string most_expensive;  ///< a layer
+};
+
+struct FusionVerdict {
+  std::string text;
+  LoneSteps could;     ///< steps that could run in the step before them
+  LoneSteps unjoined;  ///< steps that have none to run in, though they read no input of the model
+};
+
 class Judge {
  public:
   Judge(const Findings& all, const Session& s, std::string model, const std::vector<std::string>& asked,
@@ -34,20 +51,20 @@ class Judge {
         estimate_(all.estimate()),
         products_(product_costs(all.plans, machine_, s.impl().threads())) {}
 
-  ModelVerdict verdict() {
-    ModelVerdict v;
-    v.time = time();
-    v.fusion = fusion();
+  ModelVerdict verdict() const {
+    auto time_taken = time();
+    auto fused = fusion();
     const auto all = kinds();
-    precision_ = precision_verdict({all_, s_, machine_, here_, estimate_, products_,
-                                    all.empty() || all[0].second < 0.5 ? std::string() : all[0].first});
-    v.integers = precision_.integers;
-    v.bf16 = precision_.bf16;
-    const auto best = next();
-    v.next = best.text;
-    v.command = best.command;
-    v.products = products_;
-    return v;
+    auto precision = precision_verdict({all_, s_, machine_, here_, estimate_, products_,
+                                        all.empty() || all[0].second < 0.5 ? std::string() : all[0].first});
+    auto best = next(time_taken, fused, precision);
+    return {std::move(time_taken.text),
+            std::move(fused.text),
+            std::move(precision.integers),
+            std::move(precision.bf16),
+            std::move(best.text),
+            std::move(best.command),
+            products_};
   }
 
  private:
@@ -85,7 +102,7 @@ class Judge {
     return out;
   }
 
-  std::string time() {
+  TimeVerdict time() const {
     std::map<std::string, double> named;  // several steps may compute one layer
     double in_steps = 0;
     for_steps([&](const Plan&, const PlanStep& step) {
@@ -95,7 +112,7 @@ class Judge {
     std::vector<std::pair<double, std::string>> layers;
     for (const auto& [name, part] : named) layers.emplace_back(part, name);
     if (layers.empty())
-      return "No step computes anything: the outputs are constants or the inputs themselves.";
+      return {"No step computes anything: the outputs are constants or the inputs themselves."};
     std::stable_sort(layers.begin(), layers.end(),
                      [](const auto& a, const auto& b) { return a.first > b.first; });
     std::string what;
@@ -104,17 +121,18 @@ class Judge {
       if (said == kMostNames || (said > 0 && part < 2 * kWorthSaying)) break;
       what += fmt::format("{}{} {} %", said++ ? ", " : "", kind, std::lround(100 * part));
     }
-    between_ = all_.timed() ? std::max(0.0, 1 - in_steps) : 0;
-    if (between_ >= 0.1) what += fmt::format(", the time between the steps {}", percent(between_));
+    const double between = all_.timed() ? std::max(0.0, 1 - in_steps) : 0;
+    if (between >= 0.1) what += fmt::format(", the time between the steps {}", percent(between));
     std::vector<std::string> dearest;
     for (const auto& [part, name] : layers)
       if (dearest.size() < kMostNames && (dearest.empty() || part >= kWorthSaying))
         dearest.push_back(fmt::format("{} ({})", in_quotes(name), percent(part)));
-    return fmt::format("A run {}: {}; the {} {}.",
-                       all_.timed() ? fmt::format("takes {}", times_text(all_.profile.whole()))
-                                    : fmt::format("is estimated at {} on one thread", times_text(estimate_)),
-                       what, dearest.size() == 1 ? "most expensive layer is" : "most expensive layers are",
-                       list(dearest, dearest.size()));
+    return {fmt::format("A run {}: {}; the {} {}.",
+                        all_.timed() ? fmt::format("takes {}", times_text(all_.profile.whole()))
+                                     : fmt::format("is estimated at {} on one thread", times_text(estimate_)),
+                        what, dearest.size() == 1 ? "most expensive layer is" : "most expensive layers are",
+                        list(dearest, dearest.size())),
+            between};
   }
 
   /// "58 of the 66 layers run in another layer's step"
@@ -128,57 +146,63 @@ class Judge {
                        fused == 1 ? "runs" : "run");
   }
 
-  std::string fusion() {
-    const LoneStep *could = nullptr, *apart = nullptr, *other = nullptr;
-    double lost = 0;
-    std::size_t missed = 0;
-    alone_ = lone_steps(all_.plans, all_.outcomes);
-    std::stable_sort(alone_.begin(), alone_.end(),
+  /// The most expensive first.
+  std::vector<LoneStep> lone() const {
+    auto out = lone_steps(all_.plans, all_.outcomes);
+    std::stable_sort(out.begin(), out.end(),
                      [&](const auto& a, const auto& b) { return share(*a.step) > share(*b.step); });
-    std::erase_if(alone_, [](const LoneStep& one) { return one.operators == "Convert"; });  // bf16's own
-    const auto keep_dearer = [&](const LoneStep*& kept, const LoneStep& one) {
-      if (!kept || share(*one.step) > share(*kept->step)) kept = &one;
-    };
-    for (const auto& one : alone_) {
-      if (one.behind.empty()) {
-        keep_dearer(other, one);
-      } else if (one.decomposed) {
-        keep_dearer(apart, one);
-      } else {
-        keep_dearer(could, one), ++missed, lost += share(*one.step);
-      }
-    }
-    if (could) {
-      missed_ = {lost, could->name};
-      return fmt::format(
-          "{} could run in the step before {} and {} not ({} of the time); the most expensive is {} after "
-          "{}: {}.",
-          count_of(missed, "element-wise step"), missed == 1 ? "it" : "them", missed == 1 ? "does" : "do",
-          percent(lost), in_quotes(could->name), in_quotes(could->behind), reason(could->reasons));
-    }
-    if (apart)
-      return fmt::format("All layers that should be fused are: {}; {} is not fused into {}, since {}.",
-                         fused_layers(), in_quotes(apart->name), in_quotes(apart->behind),
-                         reason(apart->reasons));
-    if (other) return nothing_to_join(*other);
-    return fmt::format("Nothing is left to fuse: {}, and no element-wise layer is a step of its own.",
-                       fused_layers());
+    std::erase_if(out, [](const LoneStep& one) { return one.operators == "Convert"; });  // bf16's own
+    return out;
+  }
+
+  FusionVerdict fusion() const {
+    const auto alone = lone();
+    std::vector<const LoneStep*> could, apart, others;
+    for (const auto& one : alone)
+      (one.behind.empty() ? others : one.decomposed ? apart : could).push_back(&one);
+    if (!could.empty()) return could_be_fused(could);
+    if (!apart.empty())
+      return {fmt::format("All layers that should be fused are: {}; {} is not fused into {}, since {}.",
+                          fused_layers(), in_quotes(apart[0]->name), in_quotes(apart[0]->behind),
+                          reason(apart[0]->reasons)),
+              {},
+              {}};
+    if (!others.empty()) return nothing_to_join(others);
+    return {fmt::format("Nothing is left to fuse: {}, and no element-wise layer is a step of its own.",
+                        fused_layers()),
+            {},
+            {}};
+  }
+  FusionVerdict could_be_fused(const std::vector<const LoneStep*>& steps) const {
+    FusionVerdict out;
+    for (const auto* one : steps) out.could.time += share(*one->step);
+    out.could.most_expensive = steps[0]->name;
+    const bool single = steps.size() == 1;
+    out.text = fmt::format(
+        "{} could run in the step before {} and {} not ({} of the time); the most expensive is {} after "
+        "{}: {}.",
+        count_of(steps.size(), "element-wise step"), single ? "it" : "them", single ? "does" : "do",
+        percent(out.could.time), in_quotes(steps[0]->name), in_quotes(steps[0]->behind),
+        reason(steps[0]->reasons));
+    return out;
   }
   /// All element-wise steps run on their own since there is no step that they could run in.
-  std::string nothing_to_join(const LoneStep& dearest) {
-    double alone_time = 0;
-    for (const auto& one : alone_) alone_time += share(*one.step);
-    for (const auto& one : alone_) {  // what reads an input has nothing to join
-      if (!one.reasons.empty() && one.reasons[0].starts_with("it reads the input")) continue;
-      if (unjoined_.first == 0) unjoined_.second = one.name;
-      unjoined_.first += share(*one.step);
+  FusionVerdict nothing_to_join(const std::vector<const LoneStep*>& steps) const {
+    FusionVerdict out;
+    double time = 0;
+    for (const auto* one : steps) {
+      time += share(*one->step);
+      if (one->reads_input) continue;
+      if (out.unjoined.time == 0) out.unjoined.most_expensive = one->name;
+      out.unjoined.time += share(*one->step);
     }
-    return fmt::format("{}: {}; {} ({} of the time), the most expensive is {}: {}.",
-                       alone_time < kWorthSaying ? "Almost nothing is left to fuse" : "No rule can fuse more",
-                       fused_layers(),
-                       count_of(alone_.size(), "element-wise step") +
-                           (alone_.size() == 1 ? " runs on its own" : " run on their own"),
-                       percent(alone_time), in_quotes(dearest.name), reason(dearest.reasons));
+    out.text = fmt::format("{}: {}; {} ({} of the time), the most expensive is {}: {}.",
+                           time < kWorthSaying ? "Almost nothing is left to fuse" : "No rule can fuse more",
+                           fused_layers(),
+                           count_of(steps.size(), "element-wise step") +
+                               (steps.size() == 1 ? " runs on its own" : " run on their own"),
+                           percent(time), in_quotes(steps[0]->name), reason(steps[0]->reasons));
+    return out;
   }
   static std::string reason(const std::vector<std::string>& reasons) {
     return reasons.empty() ? "no rule fuses them" : clipped(printable(reasons[0]), 200);
@@ -213,44 +237,44 @@ class Judge {
     return out;
   }
 
-  void advise_precision(std::vector<Advice>& all) const {
-    if (precision_.narrowing >= kWorthSaying) {
+  void advise_precision(const PrecisionVerdict& found, std::vector<Advice>& all) const {
+    if (found.narrowing >= kWorthSaying) {
       const auto more =
-          precision_.quantising > precision_.narrowing && here_
+          found.quantising > found.narrowing && here_
               ? fmt::format(
                     "; 8 bits may gain more (up to {}), but `lamina quantize` needs samples of the inputs",
-                    percent(precision_.quantising))
+                    percent(found.quantising))
               : "";
-      all.push_back({0.9 * precision_.narrowing,
+      all.push_back({0.9 * found.narrowing,
                      fmt::format("Try bf16, which needs no other files: this command measures it, and "
                                  "`lamina check` with that option reports how far outputs drift{}.",
                                  more),
                      line(here_ ? "benchmark" : "explain", "--precision bf16")});
     }
-    if (precision_.quantising >= 0.1 && here_) {
+    if (found.quantising >= 0.1 && here_) {
       const auto ending = model_.ends_with(".onnx") ? "onnx" : "xml";
-      all.push_back({0.3 * precision_.quantising,
+      all.push_back({0.3 * found.quantising,
                      "Try 8 bits: this command quantises the model; replace SAMPLES by a folder with samples "
                      "of its inputs.",
                      line("quantize", fmt::format("--data SAMPLES -o quantized.{}", ending))});
     }
   }
 
-  void advise_fusion(std::vector<Advice>& all) const {
-    if (missed_.first >= kWorthSaying)
+  void advise_fusion(const FusionVerdict& found, std::vector<Advice>& all) const {
+    if (found.could.time >= kWorthSaying)
       all.push_back(
-          {missed_.first,
+          {found.could.time,
            fmt::format(
                "Look at the element-wise steps that could be fused: this command shows everything about {}.",
-               in_quotes(missed_.second)),
-           line("explain", "--node " + shell_word(missed_.second))});
-    if (unjoined_.first >= 0.1)
+               in_quotes(found.could.most_expensive)),
+           line("explain", "--node " + shell_word(found.could.most_expensive))});
+    if (found.unjoined.time >= 0.1)
       all.push_back(
-          {0.3 * unjoined_.first,
+          {0.3 * found.unjoined.time,
            fmt::format("See why element-wise steps are not fused, and whether the model can be exported "
                        "differently: this command shows everything about the most expensive one, {}.",
-                       in_quotes(unjoined_.second)),
-           line("explain", "--node " + shell_word(unjoined_.second))});
+                       in_quotes(found.unjoined.most_expensive)),
+           line("explain", "--node " + shell_word(found.unjoined.most_expensive))});
   }
 
   /// For a model for which nothing is estimated to gain much.
@@ -271,17 +295,17 @@ class Judge {
             line("benchmark", rivals ? "--tune" : "--hint throughput")};
   }
 
-  /// The advice with the largest gain. The other sentences have found out what may be gained.
-  Advice next() const {
+  /// The advice with the largest gain.
+  Advice next(const TimeVerdict& time, const FusionVerdict& fusion, const PrecisionVerdict& precision) const {
     std::vector<Advice> all;
     if (auto slow = slow_kernel()) all.push_back(*slow);
-    advise_precision(all);
-    advise_fusion(all);
-    if (between_ >= 0.3 && s_.impl().threads() > 1)
-      all.push_back({0.5 * between_,
+    advise_precision(precision, all);
+    advise_fusion(fusion, all);
+    if (time.between >= 0.3 && s_.impl().threads() > 1)
+      all.push_back({0.5 * time.between,
                      fmt::format("The time between the steps is {} of a run, so the model may be too small "
                                  "for {} threads: this command runs it on one.",
-                                 percent(between_), s_.impl().threads()),
+                                 percent(time.between), s_.impl().threads()),
                      line("benchmark", "--threads 1")});
     const auto best = std::max_element(all.begin(), all.end(),
                                        [](const auto& a, const auto& b) { return a.gain < b.gain; });
@@ -296,11 +320,6 @@ class Judge {
   bool here_;
   double estimate_;
   std::vector<ProductCost> products_;
-  std::vector<LoneStep> alone_;
-  // What may be gained, of the time: found out by the sentences.
-  double between_ = 0;
-  PrecisionVerdict precision_;
-  std::pair<double, std::string> missed_, unjoined_;  ///< and by which layer
 };
 
 }  // namespace

@@ -52,58 +52,81 @@ class Sentences {
     return "no convolution or matrix product with constant weights is a step of the plan" + where;
   }
 
-  std::string integers() {
-    double now = 0, in_floats = 0, levels = 0;
-    std::size_t narrow = 0;
-    std::vector<const ProductCost*> compared, losers;
-    std::size_t quantised = 0;
-    for (const auto& p : f_.products) quantised += p.in_8_bits();
+  /// The products that have estimates both in 8 bits and in floats, with the sums of these estimates.
+  struct Compared {
+    std::vector<const ProductCost*> products;
+    std::vector<const ProductCost*> losers;  ///< those that do not profit from 8 bits, the worst first
+    double in_8_bits = 0, in_floats = 0;
+    std::size_t in_bf16 = 0;  ///< products whose floats are bf16
+  };
+  /// `quantised`: only products that run in 8 bits.
+  Compared compared(bool quantised) const {
+    Compared out;
     for (const auto& p : f_.products) {
-      if ((quantised > 0 && !p.in_8_bits()) || p.f32 <= 0 || p.i8 <= 0) continue;
-      compared.push_back(&p);
+      if ((quantised && !p.in_8_bits()) || p.f32 <= 0 || p.i8 <= 0) continue;
+      out.products.push_back(&p);
       const auto in_float = p.runs == ElementType::bf16 && p.bf16 > 0 ? p.bf16 : p.f32;
-      now += p.i8, in_floats += in_float, narrow += p.runs == ElementType::bf16;
-      if (p.i8 > kProfits * in_float) losers.push_back(&p);
+      out.in_8_bits += p.i8, out.in_floats += in_float, out.in_bf16 += p.runs == ElementType::bf16;
+      if (p.i8 > kProfits * in_float) out.losers.push_back(&p);
     }
-    if (compared.empty())
+    std::stable_sort(out.losers.begin(), out.losers.end(),
+                     [](const auto* a, const auto* b) { return a->i8 - a->f32 > b->i8 - b->f32; });
+    return out;
+  }
+
+  /// "each of them profits", "2 do not profit: 'a' and 'b'"
+  static std::string which_profit(const Compared& c) {
+    const bool single = c.products.size() == 1;
+    if (c.losers.empty()) return single ? "it profits" : "each of them profits";
+    if (c.losers.size() == c.products.size()) return single ? "it does not profit" : "none of them profits";
+    std::vector<std::string> names;
+    for (const auto* p : c.losers)
+      if (names.size() < kMostNames) names.push_back(in_quotes(p->layer));
+    return fmt::format("{} {} not profit: {}", c.losers.size(), c.losers.size() == 1 ? "does" : "do",
+                       list(names, c.losers.size()));
+  }
+
+  static std::string are_estimated(const Compared& c) {
+    return count_of(c.products.size(), "product") + (c.products.size() == 1 ? " is" : " are") +
+           " estimated at";
+  }
+
+  std::string integers() {
+    const auto quantised = static_cast<std::size_t>(std::count_if(
+        f_.products.begin(), f_.products.end(), [](const ProductCost& p) { return p.in_8_bits(); }));
+    const auto c = compared(quantised > 0);
+    if (c.products.empty())
       return fmt::format("8 bits gain nothing here: {}.",
                          f_.products.empty() ? why_no_products() : "no kernel takes its products in 8 bits");
-    std::stable_sort(losers.begin(), losers.end(),
-                     [](const auto* a, const auto* b) { return a->i8 - a->f32 > b->i8 - b->f32; });
-    std::string which = compared.size() == 1 ? "it profits" : "each of them profits";
-    if (losers.size() == compared.size()) {
-      which = compared.size() == 1 ? "it does not profit" : "none of them profits";
-    } else if (!losers.empty()) {
-      std::vector<std::string> names;
-      for (const auto* p : losers)
-        if (names.size() < kMostNames) names.push_back(in_quotes(p->layer));
-      which = fmt::format("{} {} not profit: {}", losers.size(), losers.size() == 1 ? "does" : "do",
-                          list(names, losers.size()));
-    }
-    const auto products =
-        count_of(compared.size(), "product") + (compared.size() == 1 ? " is" : " are") + " estimated at";
-    if (quantised == 0) {
-      out_.quantising = f_.estimate > 0 ? std::max(0.0, in_floats - now) / f_.estimate : 0;
-      const auto type = narrow == compared.size() ? "in bf16" : narrow > 0 ? "as they run" : "in f32";
-      const auto how = now >= kProfits * in_floats      ? "would not pay"
-                       : out_.quantising < kWorthSaying ? "would gain almost nothing"
-                                                        : "would pay";
-      return fmt::format("8 bits {} on {}: {} {} in 8 bits and {} {}, of {} for all steps; {}{}.", how,
-                         processor(), products, times_text(now), times_text(in_floats), type,
-                         times_text(f_.estimate), which, why_quantised_is_f32());
-    }
+    return quantised == 0 ? gain_of_quantising(c) : gain_of_quantised(c, f_.products.size() - quantised);
+  }
+
+  std::string gain_of_quantising(const Compared& c) {
+    out_.quantising = f_.estimate > 0 ? std::max(0.0, c.in_floats - c.in_8_bits) / f_.estimate : 0;
+    const auto type = c.in_bf16 == c.products.size() ? "in bf16" : c.in_bf16 > 0 ? "as they run" : "in f32";
+    const auto how = c.in_8_bits >= kProfits * c.in_floats ? "would not pay"
+                     : out_.quantising < kWorthSaying      ? "would gain almost nothing"
+                                                           : "would pay";
+    return fmt::format("8 bits {} on {}: {} {} in 8 bits and {} {}, of {} for all steps; {}{}.", how,
+                       processor(), are_estimated(c), times_text(c.in_8_bits), times_text(c.in_floats), type,
+                       times_text(f_.estimate), which_profit(c), why_quantised_is_f32());
+  }
+
+  /// `floats`: the number of products that do not run in 8 bits.
+  std::string gain_of_quantised(const Compared& c, std::size_t floats) const {
+    double levels = 0;
     for (const auto& plan : f_.all.plans)
       for (const auto& step : plan->steps)
         if (runs_a_node(step) && converts_levels(plan->graph.node(step.node))) levels += step.cost;
     const auto conversions = levels > 0 ? fmt::format(", conversions at {},", times_text(levels)) : "";
-    const auto floats = f_.products.size() - quantised;
     const auto left =
         floats ? fmt::format("; {} not in 8 bits{}",
                              count_of(floats, "product") + (floats == 1 ? " is" : " are"), why_float())
                : "";
     return fmt::format("8 bits {} on {}: {} {} in 8 bits{} and {} in f32; {}{}.",
-                       now + levels < kProfits * in_floats ? "pay" : "do not pay", processor(), products,
-                       times_text(now), conversions, times_text(in_floats), which, left);
+                       c.in_8_bits + levels < kProfits * c.in_floats ? "pay" : "do not pay", processor(),
+                       are_estimated(c), times_text(c.in_8_bits), conversions, times_text(c.in_floats),
+                       which_profit(c), left);
   }
 
   /// Why the dearest product that multiplies floats does so, where a rule said it.

@@ -148,7 +148,8 @@ TEST_P(Loops, stop_points_in_the_body) {
   });
 }
 
-/// In a quiescent state helpers leave the loop and the caller stands; then it goes on, each unit once.
+/// In a quiescent state helpers leave the loop and the caller pauses. Afterwards the loop continues: each
+/// unit is done once.
 TEST_P(Loops, go_on_after_a_quiescent_state) {
   std::atomic<bool> over = false;
   std::thread stops([&] {

@@ -71,7 +71,8 @@ TEST(Conformance, WhatDoesNotEndIsEndedAndNamed) {
     EXPECT_TRUE(rows[0].ok()) << rows[0].problem;
     EXPECT_EQ(rows[1].op, "faults.so: test.faults:" + type);
     EXPECT_EQ(rows[1].problem, "did not end within 1 seconds");
-    EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(5)) << type;
+    EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(60))
+        << type;  // a hang is for ever
   }
   setenv("LAMINA_TEST_FAULT", "CreateHangs", 1);  // without a model it is created to see what it takes
   const auto rows = check_operations(*load_extension(library("faults.so")), std::chrono::seconds(1));

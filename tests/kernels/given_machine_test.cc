@@ -71,5 +71,25 @@ TEST(GivenMachine, widths_of_vectors_are_its_own) {
   EXPECT_GT(plain(Isa::avx512), 0);
 }
 
+/// Without AVX-512 oneDNN's tanh is slow: lamina's stage comes after the convolution.
+TEST(GivenMachine, functions_that_onednn_computes_slowly) {
+  for (const std::string stage : {"Tanh(a)", "Gelu(a) approximation_mode=tanh"}) {
+    const auto g = parse(
+        "graph (x: f32[1,16,9,9]) -> (y) {\n w = const f32[16,16,3,3] seed(1)\n y = "
+        "Convolution(x, w) { body graph (a: f32[1,16,7,7]) -> (b) {\n  b = " +
+        stage + "\n } }\n}\n");
+    for (const auto level : {Isa::sse41, Isa::avx2, Isa::avx512}) {
+      std::size_t seen = 0;
+      for (const auto& offer : offers_on(g, machine_of(level))) {
+        if (!offer.kernel.starts_with("onednn")) continue;
+        EXPECT_EQ(offer.label.ends_with("+stages"), level != Isa::avx512) << offer.label;
+        ++seen;
+      }
+      EXPECT_GT(seen, 0U) << name_of(level);
+    }
+    check_all_offers(g, 1);
+  }
+}
+
 }  // namespace
 }  // namespace lamina::testing

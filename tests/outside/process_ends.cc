@@ -159,8 +159,8 @@ int inside() {
   return kLate;
 }
 
-/// What was registered before lamina was used comes when all its streams stand still: nothing comes back as
-/// if it were done.
+/// A handler that was registered before lamina was used runs when all streams have paused for good: no
+/// request in it may be reported as done.
 int late_handler() {
   static Request* request = nullptr;
   std::atexit([] {

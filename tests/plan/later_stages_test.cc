@@ -54,23 +54,6 @@ TEST(LaterStages, a_tensor_that_the_later_ones_read) {
                       size));
 }
 
-/// Without AVX-512 oneDNN's tanh is slow: ours comes behind the convolution.
-TEST(LaterStages, functions_that_onednn_computes_slowly) {
-  const bool slow = host().library != Isa::avx512;
-  for (const std::string stage : {"Tanh(a)", "Gelu(a) approximation_mode=tanh"}) {
-    const auto graph = parse(fmt::format(R"(graph (x: f32[1,16,9,9]) -> (y) {{
-  w = const f32[16,16,3,3] seed(1)
-  y = Convolution(x, w) {{ body graph (a: f32[1,16,7,7]) -> (b) {{
-    b = {}
-  }} }}
-}})",
-                                         stage));
-    for (const auto& label : labels_of_first(graph))
-      EXPECT_FALSE(slow && label.starts_with("brgconv") && !label.ends_with("+stages")) << label;
-    check_all_offers(graph, 1);
-  }
-}
-
 TEST(LaterStages, behind_products_and_poolings) {
   check(R"(graph (x: f32[3,5,16]) -> (y) {
   w = const f32[16,20] seed(1)

@@ -9,20 +9,6 @@ constexpr int kMaxNesting = 32;  // graphs in attributes of nodes of graphs ...
 
 GraphProto parse_graph(std::string_view bytes, int depth);
 
-std::pair<std::string_view, std::string_view> parse_entry(std::string_view bytes) {
-  std::pair<std::string_view, std::string_view> entry;
-  WireReader in(bytes, "StringStringEntryProto");
-  while (in.next()) {
-    if (in.field() == 1)
-      entry.first = in.bytes();
-    else if (in.field() == 2)
-      entry.second = in.bytes();
-    else
-      in.skip();
-  }
-  return entry;
-}
-
 }  // namespace
 
 TensorProto parse_tensor(std::string_view bytes) {
@@ -44,7 +30,7 @@ TensorProto parse_tensor(std::string_view bytes) {
         t.raw_data = in.bytes();
         break;
       case 13:
-        t.external_data.push_back(parse_entry(in.bytes()));
+        t.external_data.push_back(read_entry(in.bytes(), "StringStringEntryProto"));
         break;
       case 14:
         t.external = in.integer() == 1;
@@ -291,7 +277,7 @@ ModelProto parse_model(std::string_view bytes) try {
         m.opsets.push_back(parse_opset(in.bytes()));
         break;
       case 14:
-        m.metadata.push_back(parse_entry(in.bytes()));
+        m.metadata.push_back(read_entry(in.bytes(), "StringStringEntryProto"));
         break;
       case 25:
         m.functions.push_back(parse_function(in.bytes()));

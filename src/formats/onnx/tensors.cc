@@ -3,12 +3,11 @@
 #include <charconv>
 #include <cstring>
 
-#include "base/cancellation.h"
 #include "base/error.h"
-#include "base/half.h"
 #include "base/work_partition.h"
 #include "formats/booleans.h"
 #include "formats/wire.h"
+#include "formats/wire_numbers.h"
 #include "graph/infer.h"
 
 namespace lamina::onnx {
@@ -70,57 +69,12 @@ std::optional<std::string_view> single_run(std::string_view message, std::uint32
   return run;
 }
 
-template <class T>
-void copy_as(Tensor& t, const std::vector<std::int64_t>& values) {
-  for_pieces(values.size(), [&](std::size_t begin, std::size_t end) {
-    for (auto i = begin; i < end; ++i) {
-      const auto v = static_cast<T>(values[i]);
-      std::memcpy(t.raw() + i * sizeof(T), &v, sizeof(T));
-    }
-  });
-}
-
 Tensor from_entries(const TensorProto& t, ElementType type) {
   const auto [field, per_entry] = typed_field(type);
-  const std::size_t wanted = ceil_div(element_count(t.dims), per_entry);
-  std::vector<std::int64_t> ints;
-  std::vector<float> floats;
-  std::vector<double> doubles;
-  WireReader in(t.message, "TensorProto");
-  while (in.next()) {
-    if (in.field() != field)
-      in.skip();
-    else if (type == ElementType::f32)
-      in.floats(floats);
-    else if (type == ElementType::f64)
-      in.doubles(doubles);
-    else
-      in.integers(ints);
-  }
-  if (type == ElementType::f32) {
-    want_entries(floats.size(), wanted, field);
-    return Tensor::of<float>(t.dims, floats);
-  }
-  if (type == ElementType::f64) {
-    want_entries(doubles.size(), wanted, field);
-    return Tensor::of<double>(t.dims, doubles);
-  }
-  want_entries(ints.size(), wanted, field);
+  const WireNumbers numbers(t.message, field, type);
+  want_entries(numbers.size(), ceil_div(element_count(t.dims), per_entry), field);
   Tensor out(type, t.dims);
-  switch (bits_of(type)) {
-    case 64:
-      copy_as<std::int64_t>(out, ints);
-      break;
-    case 32:
-      copy_as<std::int32_t>(out, ints);
-      break;
-    case 16:
-      copy_as<std::int16_t>(out, ints);
-      break;
-    default:
-      copy_as<std::int8_t>(out, ints);
-      break;
-  }
+  numbers.store(out);
   return out;
 }
 

@@ -18,20 +18,6 @@ auto undamaged(F read) try {
   fail(ErrorCode::bad_file, "damaged: {}", words_of(e));
 }
 
-std::pair<std::string_view, std::string_view> parse_entry(std::string_view bytes) {
-  std::pair<std::string_view, std::string_view> entry;
-  WireReader in(bytes, "map entry");
-  while (in.next()) {
-    if (in.field() == 1)
-      entry.first = in.bytes();
-    else if (in.field() == 2)
-      entry.second = in.bytes();
-    else
-      in.skip();
-  }
-  return entry;
-}
-
 NodeDef parse_node(std::string_view bytes) {
   NodeDef node;
   WireReader in(bytes, "NodeDef");
@@ -47,7 +33,7 @@ NodeDef parse_node(std::string_view bytes) {
         node.inputs.push_back(in.bytes());
         break;
       case 5:
-        node.attributes.push_back(parse_entry(in.bytes()));
+        node.attributes.push_back(read_entry(in.bytes(), "map entry"));
         break;
       default:
         in.skip();
@@ -99,7 +85,7 @@ FunctionDef parse_function(std::string_view bytes) {
         function.nodes.push_back(parse_node(in.bytes()));
         break;
       case 4:
-        function.results.push_back(parse_entry(in.bytes()));
+        function.results.push_back(read_entry(in.bytes(), "map entry"));
         break;
       default:
         in.skip();

@@ -5,6 +5,7 @@
 #include "base/cancellation.h"
 #include "formats/booleans.h"
 #include "formats/wire.h"
+#include "formats/wire_numbers.h"
 #include "ops/eval.h"
 
 namespace lamina::tensorflow {
@@ -36,47 +37,12 @@ std::uint32_t value_field(ElementType type) {
   }
 }
 
-template <class T, class V>
-Tensor made_of(ElementType type, const std::vector<V>& values) {
-  Tensor t(type, {std::ssize(values)});
-  for_pieces(values.size(), [&](std::size_t begin, std::size_t end) {
-    for (auto i = begin; i < end; ++i) {
-      const auto v = static_cast<T>(values[i]);
-      std::memcpy(t.raw() + i * sizeof(T), &v, sizeof(T));
-    }
-  });
-  return t;
-}
-
 /// The values of the typed fields, as many as there are: a tensor of rank 1.
 Tensor entries(const TensorProto& t, ElementType type) {
-  const auto field = value_field(type);
-  Ints ints;
-  std::vector<float> floats;
-  std::vector<double> doubles;
-  WireReader in(t.message, "TensorProto");
-  while (in.next()) {
-    if (in.field() != field)
-      in.skip();
-    else if (type == ElementType::f32)
-      in.floats(floats);
-    else if (type == ElementType::f64)
-      in.doubles(doubles);
-    else
-      in.integers(ints);
-  }
-  if (type == ElementType::f32) return made_of<float>(type, floats);
-  if (type == ElementType::f64) return made_of<double>(type, doubles);
-  switch (bits_of(type)) {
-    case 64:
-      return made_of<std::int64_t>(type, ints);
-    case 32:
-      return made_of<std::int32_t>(type, ints);
-    case 16:
-      return made_of<std::int16_t>(type, ints);
-    default:
-      return made_of<std::int8_t>(type, ints);
-  }
+  const WireNumbers numbers(t.message, value_field(type), type);
+  Tensor out(type, {static_cast<std::int64_t>(numbers.size())});
+  numbers.store(out);
+  return out;
 }
 
 /// Copies `some` and then its last element until all of `t` is written.

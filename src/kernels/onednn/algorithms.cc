@@ -11,8 +11,8 @@ using dnnl::algorithm;
 
 namespace {
 
-/// Not the logarithm: oneDNN's is 3e-6 off beside 1, where it should be next to 0. Nor SoftPlus, which oneDNN
-/// makes of two terms that nearly cancel on the left: where it should be next to 0 it is up to 8e-6 off.
+/// Log and SoftPlus are left out. oneDNN's logarithm of numbers near 1, which is near 0, is off by 3e-6. Its
+/// SoftPlus is a sum of two terms that nearly cancel far below 0: results near 0 are off by up to 8e-6.
 std::optional<algorithm> plain_algorithm(const Op& op) {
   if (op.is<Relu>()) return algorithm::eltwise_relu;
   if (op.is<Sigmoid>()) return algorithm::eltwise_logistic;

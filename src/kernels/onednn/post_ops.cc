@@ -16,15 +16,16 @@ namespace {
 
 using dnnl::algorithm;
 
-/// NaN stays NaN but for ReLU and Clamp, on which too much depends: only where our convolutions are as fast.
+/// NaN must stay NaN. ReLU and Clamp are exceptions, since most convolutions end with one of them and would
+/// be slower without; but for SSE4.1, with which our own convolutions are as fast.
 Verdict keeps_nan(const Machine& machine, const Op& op, const Eltwise& e) {
   if (!loses_nan(e) || ((op.is<Relu>() || op.is<Clamp>()) && machine.library != Isa::sse41))
     return Verdict::yes();
   return Verdict::no("{} turns NaN into a number there", op.name());
 }
 
-/// Without AVX-512 oneDNN looks up coefficients of tanh lane by lane, and takes four times as long as our
-/// stages.
+/// Refuses tanh without AVX-512: oneDNN looks up its coefficients lane by lane then, and takes four times as
+/// long as our stages.
 Verdict is_fast(const Machine& machine, const Op& op, const Eltwise& e) {
   const bool has_tanh = e.algorithm == algorithm::eltwise_tanh || e.algorithm == algorithm::eltwise_gelu_tanh;
   if (!has_tanh || machine.library == Isa::avx512) return Verdict::yes();

@@ -183,8 +183,6 @@ bool has_word(std::string_view implementation, std::string_view word) {
   return false;
 }
 
-std::span<const Refused> refused_implementations() { return kRefused; }
-
 bool is_always_refused(Isa isa, Primitive primitive, std::string_view implementation) {
   return std::any_of(kRefused.begin(), kRefused.end(), [&](const Refused& r) {
     return !r.when && r.isa.has(isa) && r.primitives.has(primitive) &&

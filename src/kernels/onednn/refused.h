@@ -1,7 +1,6 @@
 #pragma once
 /// Implementations of oneDNN that are not taken, although oneDNN offers them. All of them are rows of one
 /// table, in refused.cc.
-#include <span>
 #include <string_view>
 
 #include "kernels/layout.h"
@@ -66,8 +65,6 @@ struct Refused {
   bool (*when)(const Asked& asked, std::string_view implementation);
   std::string_view reason;  ///< a sentence about the implementation, without its name
 };
-
-std::span<const Refused> refused_implementations();
 
 /// The row that refuses the implementation, which is an impl_info_str(), or null.
 const Refused* refusal_of(const Asked& asked, std::string_view implementation);

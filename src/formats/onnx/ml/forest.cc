@@ -46,6 +46,61 @@ void visit_children_first(const Forest& forest, const F& leave, const G& circle)
 
 std::int32_t narrow(std::int64_t v) { return static_cast<std::int32_t>(v); }
 
+/// The rows of the nodes in a TreeEnsemble: parents before their children. A test for members is a chain of
+/// rows, one for each member.
+class NodeRows {
+ public:
+  explicit NodeRows(const Forest& forest) : forest_(forest), first_(forest.inner.size()) {
+    visit_children_first(
+        forest, [&](auto at) { order_.push_back(at); }, [](auto) {});
+    std::reverse(order_.begin(), order_.end());
+    std::int64_t count = 0;
+    for (const auto at : order_) {
+      const auto& n = node(at);
+      first_[static_cast<std::size_t>(at)] = count;
+      count += n.is_member ? std::max<std::int64_t>(1, std::ssize(n.members)) : 1;
+    }
+    StopPoints points;
+    for (const auto at : order_) add(node(at), points);
+  }
+
+  /// The nodes that roots reach, in the order of their rows.
+  const std::vector<Forest::Child>& order() const { return order_; }
+  const std::vector<std::int32_t>& numbers() const { return numbers_; }
+  const Floats& thresholds() const { return thresholds_; }
+  /// The first row of a node; ~leaf for a leaf.
+  std::int32_t place(Forest::Child child) const {
+    return narrow(child < 0 ? child : first_[static_cast<std::size_t>(child)]);
+  }
+
+ private:
+  const Forest::Inner& node(Forest::Child at) const { return forest_.inner[static_cast<std::size_t>(at)]; }
+
+  void add(const Forest::Inner& n, StopPoints& points) {
+    if (!n.is_member) return add_row(n, n.test, n.threshold, place(n.if_false), points);
+    // Nothing is equal to NaN, so an empty set has no member.
+    if (n.members.empty())
+      return add_row(n, TreeTest::equal, std::numeric_limits<double>::quiet_NaN(), place(n.if_false), points);
+    for (std::size_t i = 0; i < n.members.size(); ++i)
+      add_row(n, TreeTest::equal, n.members[i],
+              i + 1 < n.members.size() ? narrow(std::ssize(thresholds_) + 1) : place(n.if_false), points);
+  }
+
+  void add_row(const Forest::Inner& n, TreeTest test, double threshold, std::int32_t if_false,
+               StopPoints& points) {
+    points(16);
+    numbers_.insert(numbers_.end(), {narrow(n.feature), static_cast<std::int32_t>(test), place(n.if_true),
+                                     if_false, n.nan_is_true ? 1 : 0});
+    thresholds_.push_back(threshold);
+  }
+
+  const Forest& forest_;
+  std::vector<Forest::Child> order_;
+  std::vector<std::int64_t> first_;  // by node; those that no root reaches have no rows
+  std::vector<std::int32_t> numbers_;
+  Floats thresholds_;
+};
+
 }  // namespace
 
 void Forest::check(const Call& c) const {
@@ -122,64 +177,34 @@ std::vector<bool> Forest::maybe_unvoted() const {
 
 ValueId Forest::add_to(Call& c, ValueId x, TreeAggregate aggregate, double unvoted,
                        const Floats& base) const {
+  const NodeRows rows(*this);
   const auto& shape = c.shape(x);
-  // Parents have lower numbers than their children; a test for members is a chain of tests for each.
-  std::vector<Child> order;
-  visit_children_first(
-      *this, [&](auto at) { order.push_back(at); }, [](auto) {});
-  std::reverse(order.begin(), order.end());
-  std::vector<std::int64_t> first(inner.size());
-  std::int64_t count = 0;
-  const auto length = [](const Inner& n) {
-    return n.is_member ? std::max<std::int64_t>(1, std::ssize(n.members)) : 1;
-  };
-  for (const auto at : order) {
-    first[static_cast<std::size_t>(at)] = count;
-    count += length(inner[static_cast<std::size_t>(at)]);
-  }
-  const auto place = [&](Child child) {
-    return narrow(child < 0 ? child : first[static_cast<std::size_t>(child)]);
-  };
-  std::vector<std::int32_t> nodes;
-  Floats thresholds;
-  StopPoints points;
-  for (const auto at : order) {
-    const auto& n = inner[static_cast<std::size_t>(at)];
-    if (shape.ranked() && !shape[1].fits(Dim(n.feature + 1, Dim::kUnbounded)))
-      c.fail("node {} asks for feature {}, the input has {}", at, n.feature, to_string(shape));
-    for (std::int64_t i = 0, steps = length(n); i < steps; ++i) {
-      points(16);
-      const auto next = i + 1 < steps ? narrow(std::ssize(thresholds) + 1) : place(n.if_false);
-      nodes.insert(nodes.end(),
-                   {narrow(n.feature), static_cast<std::int32_t>(n.is_member ? TreeTest::equal : n.test),
-                    place(n.if_true), next, n.nan_is_true ? 1 : 0});
-      if (!n.is_member)
-        thresholds.push_back(n.threshold);
-      else  // nothing is equal to NaN, so that an empty set has no member
-        thresholds.push_back(n.members.empty() ? std::numeric_limits<double>::quiet_NaN()
-                                               : n.members[static_cast<std::size_t>(i)]);
-    }
-  }
-  std::vector<std::int32_t> starts, roots_out, targets_out;
+  for (const auto at : rows.order())
+    if (const auto feature = inner[static_cast<std::size_t>(at)].feature;
+        shape.ranked() && !shape[1].fits(Dim(feature + 1, Dim::kUnbounded)))
+      c.fail("node {} asks for feature {}, the input has {}", at, feature, to_string(shape));
+  std::vector<std::int32_t> starts, first_rows, vote_targets;
   for (const auto start : leaves) starts.push_back(narrow(start));
-  for (const auto root : roots) roots_out.push_back(place(root));
+  for (const auto root : roots) first_rows.push_back(rows.place(root));
   Floats weights;
+  StopPoints points;
   for (const auto& v : votes) {
     points(4);
-    targets_out.push_back(narrow(v.target));
+    vote_targets.push_back(narrow(v.target));
     weights.push_back(v.weight);
   }
   const auto type = c.known_element(x);
   const auto list = [&](const std::vector<std::int32_t>& v) {
     return c.constant(Tensor::of<std::int32_t>({std::ssize(v)}, v));
   };
-  Values inputs{x,
-                c.constant(Tensor::of<std::int32_t>({std::ssize(thresholds), kTreeColumns}, nodes)),
-                floats_constant(c, thresholds, type),
-                list(roots_out),
-                list(starts),
-                list(targets_out),
-                floats_constant(c, weights, type)};
+  Values inputs{
+      x,
+      c.constant(Tensor::of<std::int32_t>({std::ssize(rows.thresholds()), kTreeColumns}, rows.numbers())),
+      floats_constant(c, rows.thresholds(), type),
+      list(first_rows),
+      list(starts),
+      list(vote_targets),
+      floats_constant(c, weights, type)};
   if (!base.empty()) inputs.push_back(floats_constant(c, base, type));
   return c.add(TreeEnsemble{targets, aggregate, unvoted}, std::move(inputs));
 }

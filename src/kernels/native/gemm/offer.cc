@@ -256,8 +256,9 @@ Cost pack_cost(const Matrices& m) {
                  0);
 }
 
-/// Other layers have driven constant B out of L2. The first rows wait for it: oneDNN's products fetch it
-/// ahead, ours do not do so far enough. Few rows are estimated by memory anyway.
+/// The first rows of a product wait for constant B, which other layers have driven out of L2 since the last
+/// run: our products prefetch too late (oneDNN's do not). Products of few rows are estimated by their bytes
+/// anyway.
 Cost cold_weights_cost(const Matrices& m) {
   const auto& s = m.shape;
   if (m.right != Matrices::Right::packed || m.main.points() <= m.main.shape.rows[1]) return {};

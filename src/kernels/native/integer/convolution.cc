@@ -17,7 +17,6 @@
 namespace lamina {
 namespace {
 
-using convolutions::Source;
 using gemm::Product;
 using integers::Operands;
 using integers::SourceCopy;
@@ -87,36 +86,60 @@ WeightPlaces places_of(const Geometry& g, std::int64_t together) {
   return w;
 }
 
+/// The copy of a source whose geometry is g, in the form in which the product reads it: `read` differs from g
+/// only by borders that lines along the last axis get.
+SourceCopy source_copy(const Machine& machine, const Geometry& g, const Geometry& read, bool lines_are_runs,
+                       const Operands& o, const Rows& in) {
+  const auto source = convolutions::source_of(g, in);
+  SourceCopy copy;
+  copy.how = integers::copy_of(o);
+  copy.images = g.images;
+  copy.channels = g.inputs;
+  for (std::size_t i = 0; i < 3; ++i) {
+    copy.in[i] = g.in[i];
+    copy.from[i] = lines_are_runs ? -g.pad[i] : 0;
+    copy.out[i] = read.in[i];
+  }
+  copy.point = source.point;
+  copy.channel = source.channel;
+  copy.line = source.line;
+  copy.plane = source.plane;
+  copy.image = g.in_points() * (in.layout == Layout::plain ? g.inputs : source.point);
+  copy.plan_partition(machine);
+  return copy;
+}
+
+/// Takes scratch memory behind the copy for what is prepared in a run: initial values of sums, and packed
+/// weights with the sums of their taps.
+void take_scratch(IntegerConvolution& c, bool zero_at_run, bool constant) {
+  const auto take = [&](std::int64_t bytes) {
+    const auto at = c.scratch;
+    c.scratch += static_cast<std::size_t>(round_up(bytes, std::int64_t{64}));
+    return at;
+  };
+  if (zero_at_run || !constant) c.start_at = take(c.start_count() * 4);
+  if (constant) return;
+  c.weights_at = take(c.product.groups * c.product.packed_floats() * c.product.units().cell);
+  if (c.lists > 0) c.taps_at = take(2 * c.most_taps() * 4);
+}
+
 IntegerConvolution convolution_of(const Machine& machine, const Geometry& g, const Operands& o,
                                   const Rows& in, const Epilogue& epilogue, bool constant,
                                   std::int64_t threads) {
-  const bool runs = lines_as_runs(g, o), plain = in.layout == Layout::plain;
+  const bool runs = lines_as_runs(g, o);
   const auto channels = g.inputs / g.groups, in_word = o.units().in_word();
   const auto w = places_of(g, runs ? g.kernel[2] : 1);
   IntegerConvolution c(machine, o, w.runs * w.words(o), g.outputs / g.groups);
   c.places = w;
   c.zero_input = g.transposed ? 4 : 3;
   c.read = runs ? with_borders(g) : g;
-  c.copies = plain || !o.quads() || o.signed_source || (!o.matched() && channels % in_word != 0);
+  c.copies = in.layout == Layout::plain || !o.quads() || o.signed_source ||
+             (!o.matched() && channels % in_word != 0);
   auto source = convolutions::source_of(g, in);
   if (c.copies) {
-    auto& copy = c.copy;
-    copy.how = integers::copy_of(o);
-    copy.images = g.images;
-    copy.channels = g.inputs;
-    for (std::size_t i = 0; i < 3; ++i) {
-      copy.in[i] = g.in[i];
-      copy.from[i] = runs ? -g.pad[i] : 0;
-      copy.out[i] = c.read.in[i];
-    }
-    copy.point = source.point;
-    copy.channel = source.channel;
-    copy.line = source.line;
-    copy.plane = source.plane;
-    copy.image = g.in_points() * (plain ? g.inputs : source.point);
-    copy.plan_partition(machine);
+    c.copy = source_copy(machine, g, c.read, runs, o, in);
     source = convolutions::source_of(c.read, Rows(in.element, Layout::channels_last, g.inputs));
-    c.scratch = static_cast<std::size_t>(copy.bytes());
+    c.scratch = static_cast<std::size_t>(c.copy.bytes());
   }
   source.in_word = in_word;
   if (o.matched()) source.words = w.words(o);
@@ -137,15 +160,7 @@ IntegerConvolution convolution_of(const Machine& machine, const Geometry& g, con
   if (runs) c.product.batches = {};
   if (runs) c.product.batches.add(g.images, {c.read.in_points() * g.inputs, 0, g.out_points()});
   c.packing = integers::packing_of(c.product);
-  const auto take = [&](std::int64_t bytes) {  // behind the copy
-    const auto at = c.scratch;
-    c.scratch += static_cast<std::size_t>(round_up(bytes, std::int64_t{64}));
-    return at;
-  };
-  if (o.zero_at_run || !constant) c.start_at = take(c.start_count() * 4);
-  if (constant) return c;
-  c.weights_at = take(c.product.groups * c.product.packed_floats() * c.product.units().cell);
-  if (c.lists > 0) c.taps_at = take(2 * c.most_taps() * 4);
+  take_scratch(c, o.zero_at_run, constant);
   return c;
 }
 
@@ -327,7 +342,7 @@ void offer_integer_convolution(const NodeView& v, Answers& answers) {
       auto laid = behind;
       laid.lay(context);
       const auto per_column = g.transposed ? 0 : g.inputs / g.groups * g.taps();
-      const auto what = integers::settled(possible, weights, per_column, context.weights);
+      const auto what = integers::operands_for(possible, weights, per_column, context.weights);
       const auto rows = context.input(0, in);
       auto made = integers::fastest(what, matched, weights, context.weights, [&](const Operands& o) {
         return convolution_of(machine, g, o, rows, laid, weights.valid(), threads);

@@ -214,7 +214,7 @@ void offer_integer_matmul(const NodeView& v, Answers& answers) {
     auto laid = behind;
     laid.lay(context);
     const auto per_column = shape.transpose_b && shape.b_count == 1 ? shape.depth : 0;
-    const auto what = integers::settled(possible, weights, per_column, context.weights);
+    const auto what = integers::operands_for(possible, weights, per_column, context.weights);
     auto made = integers::fastest(what, matched, weights, context.weights, [&](const Operands& o) {
       return matrices_of(machine, shape, o, laid, weights.valid(), threads);
     });

@@ -131,8 +131,8 @@ std::optional<Operands> matched_quads(const NodeView& v, const Operands& operand
   return o;
 }
 
-Operands settled(const std::vector<Operands>& possible, const Tensor& weights, std::int64_t per_column,
-                 WeightStore& store) {
+Operands operands_for(const std::vector<Operands>& possible, const Tensor& weights, std::int64_t per_column,
+                      WeightStore& store) {
   if (possible.size() == 1) return possible.front();
   const auto& any = possible.front();
   const auto found =

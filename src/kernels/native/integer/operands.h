@@ -70,8 +70,9 @@ std::vector<Operands> operands_of(const NodeView& v, std::int64_t columns, std::
 /// The operands as matched quads, which may be faster than pairs: matching.h decides whether they are.
 std::optional<Operands> matched_quads(const NodeView& v, const Operands& operands);
 
-/// The operands that fit the weights. `per_column`: number of adjacent weights of a column, or 0.
-Operands settled(const std::vector<Operands>& possible, const Tensor& weights, std::int64_t per_column,
-                 WeightStore& store);
+/// The best of the possible operands that fit the weights. `per_column`: number of adjacent weights of a
+/// column, or 0.
+Operands operands_for(const std::vector<Operands>& possible, const Tensor& weights, std::int64_t per_column,
+                      WeightStore& store);
 
 }  // namespace lamina::integers

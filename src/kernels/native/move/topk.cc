@@ -81,24 +81,27 @@ class Lines {
     if (c_.by_index) std::sort(order, order + c_.k, earlier);
   }
 
+  /// True if a line takes so long that it needs stop points.
+  bool is_long() const { return c_.size >= 1 << 16; }
+
+  std::int32_t best_of(const Better<T>& better) const {
+    std::int32_t best = 0;
+    const auto find = [&](auto begin, auto end) {
+      for (auto i = begin; i < end; ++i)
+        if (better(static_cast<std::int32_t>(i), best)) best = static_cast<std::int32_t>(i);
+    };
+    if (is_long())
+      for_pieces(static_cast<std::size_t>(c_.size), find);
+    else
+      find(1, c_.size);
+    return best;
+  }
+
   void sort(std::int64_t line, std::int32_t* order) const {
     const Better<T> better{first(line), c_.inner, c_.smallest};
-    constexpr std::int64_t kLong = 1 << 16;
-    const bool is_long = c_.size >= kLong;  // then it has stop points
-    if (c_.k == 1) {
-      std::int32_t best = 0;
-      const auto find = [&](auto begin, auto end) {
-        for (auto i = begin; i < end; ++i)
-          if (better(static_cast<std::int32_t>(i), best)) best = static_cast<std::int32_t>(i);
-      };
-      if (is_long)
-        for_pieces(static_cast<std::size_t>(c_.size), find);
-      else
-        find(1, c_.size);
-      return store(line, 0, best);
-    }
+    if (c_.k == 1) return store(line, 0, best_of(better));
     for (std::int64_t i = 0; i < c_.size; ++i) order[i] = static_cast<std::int32_t>(i);
-    if (!is_long) {
+    if (!is_long()) {
       pick(order, better, std::less<>());
     } else {
       StopPoints points;
