@@ -20,7 +20,7 @@ namespace {
 /// How many numbers may be made to find out which index gives which label.
 constexpr double kMostNumbers = 1 << 27;
 
-/// By what share of the largest one numbers of that type may be off that several engines make of an index.
+/// By what share of itself a number of that type may be off that several engines make of an index.
 double rounding_of(ElementType type) {
   return !is_float(type) ? 0 : type == ElementType::bf16 ? 0x1p-6 : is_half(type) ? 0x1p-9 : 0x1p-20;
 }
@@ -115,17 +115,57 @@ Tensor IndexReader::follow(const IndexTrail::Step& step, const Tensor& t, Operan
   return evaluate_node(n, in, {})[step.output];
 }
 
+/// How far engines may be off behind the step, which makes `made` of `t`: a number by its own rounding, and
+/// by what the step makes of the `roundings` before it. Empty where all numbers are exact: whole ones, those
+/// that are looked up, and an index that is only converted.
+std::vector<double> IndexReader::roundings_behind(const IndexTrail::Step& step, const Tensor& t,
+                                                  const Tensor& made, const std::vector<double>& roundings,
+                                                  Operand operands) const {
+  const Node& n = graph_.node(step.node);
+  const auto after = [&](ElementType type, const std::vector<double>& numbers) {
+    auto next = operands;
+    return to_doubles(follow(step, from_doubles(type, t.shape(), numbers), next).to_aligned());
+  };
+  if (is_movement(n, step.input)) return roundings.empty() ? roundings : after(ElementType::f64, roundings);
+  const double share = rounding_of(made.element_type());
+  if (share == 0 || n.op.is<Gather>() || (n.op.is<Convert>() && roundings.empty())) return {};
+  const auto before = to_doubles(t.to_aligned()), numbers = to_doubles(made.to_aligned());
+  const bool is_sum = n.op.is<Add>() || n.op.is<Subtract>();  // its operands are rounded, and may be larger
+  std::vector<double> out(numbers.size(), 0);
+  for (std::size_t e = 0; e < out.size(); ++e)
+    if (const double most = std::max(std::fabs(numbers[e]), is_sum ? std::fabs(before[e]) : 0);
+        std::isfinite(most))
+      out[e] = share * most;
+  if (roundings.empty()) return out;
+  auto low = before, high = before;
+  for (std::size_t e = 0; e < before.size(); ++e) low[e] -= roundings[e], high[e] += roundings[e];
+  low = after(t.element_type(), low), high = after(t.element_type(), high);
+  // A jump, as of a floor, is on one side only.
+  for (std::size_t e = 0; e < out.size(); ++e)
+    if (const double off = std::min(std::fabs(low[e] - numbers[e]), std::fabs(high[e] - numbers[e]));
+        std::isfinite(off))
+      out[e] += off;
+  return out;
+}
+
 /// Nothing where the index lies outside of a table: it arrives at no result.
-std::optional<std::vector<double>> IndexReader::result_of(std::int64_t index) const {
+std::optional<IndexReader::Made> IndexReader::result_of(std::int64_t index) const {
   const Ints all(indices().size(), index);
   auto t = from_ints(indices().element_type(), indices().shape(), all);
+  std::vector<double> roundings;
   Operand next = watched_.begin() + 2;
   try {
-    for (const auto& s : trail_.steps) t = follow(s, t, next);
-  } catch (const Error&) {
+    for (const auto& s : trail_.steps) {
+      const auto operands = next;
+      auto made = follow(s, t, next);
+      roundings = roundings_behind(s, t, made, roundings, operands);
+      t = std::move(made);
+    }
+  } catch (const Error& e) {
+    if (ends_the_work(e.code())) throw;
     return std::nullopt;
   }
-  return to_doubles(t.to_aligned());
+  return Made{to_doubles(t.to_aligned()), std::move(roundings)};
 }
 
 /// Numbers of elements move as the indices do. They stay what they are where an index becomes another number,
@@ -161,20 +201,18 @@ void IndexReader::find_rule() {
     return is_movement(n, s.input) || is_shift(n.op);
   });
   if (linear_) {
-    const auto first = result_of(0), second = result_of(1), last = result_of(size_ - 1);
-    linear_ = first && second && last;
-    if (linear_) base_ = *first, slope_ = *second;
+    // Narrow types wrap, and floats of few bits do not hold every index: at the end there are gaps then.
+    const auto last = size_ - 1;
+    const auto begin = result_of(0), second = result_of(1), before = result_of(last - 1),
+               end = result_of(last);
+    linear_ = begin && second && before && end;
+    if (linear_) base_ = begin->numbers, slope_ = second->numbers;
     for (std::size_t e = 0; linear_ && e < base_.size(); ++e) {
       slope_[e] -= base_[e];
-      // Narrow types wrap, and floats of few bits do not hold every index.
+      const auto of = [&](std::int64_t index) { return base_[e] + slope_[e] * static_cast<double>(index); };
       linear_ =
-          std::fabs(slope_[e]) == 1 && (*last)[e] == base_[e] + slope_[e] * static_cast<double>(size_ - 1);
+          std::fabs(slope_[e]) == 1 && before->numbers[e] == of(last - 1) && end->numbers[e] == of(last);
     }
-  }
-  for (const auto& s : trail_.steps) {
-    const Node& n = graph_.node(s.node);
-    if (rounding_ > 0 || (n.op.has(Trait::elementwise) && !n.op.is<Convert>()))
-      rounding_ = std::max(rounding_, rounding_of(graph_.type(n.outputs[s.output]).element));
   }
   possible_ = linear_ || static_cast<double>(size_) * static_cast<double>(sources_.size()) <= kMostNumbers;
 }
@@ -191,24 +229,19 @@ std::vector<std::vector<std::int64_t>> IndexReader::read(const Tensor& result) c
     return out;
   }
   // Floats may be rounded in another way elsewhere: the index that gives the nearest number is meant.
-  const auto type = result.element_type();
-  const double rounding = rounding_ > 0 && is_float(type) ? std::max(rounding_, rounding_of(type)) : 0;
-  std::vector<double> nearest(values.size(), std::numeric_limits<double>::infinity()), largest(values.size());
+  std::vector<double> nearest(values.size(), std::numeric_limits<double>::infinity());
   for (std::int64_t j = 0; j < size_; ++j) {
     const auto made = result_of(j);
     for (std::size_t e = 0; made && e < values.size(); ++e) {
-      const double number = (*made)[e];
+      const double number = made->numbers[e];
       const bool same = number == values[e] || (std::isnan(number) && std::isnan(values[e]));
       const double off = same ? 0 : std::fabs(number - values[e]);
-      if (std::isfinite(number)) largest[e] = std::max(largest[e], std::fabs(number));
-      if (!(off <= nearest[e])) continue;
+      if (!(off <= (made->roundings.empty() ? 0 : made->roundings[e])) || off > nearest[e]) continue;
       if (off < nearest[e]) out[e].clear();
       nearest[e] = off;
       out[e].push_back(j);
     }
   }
-  for (std::size_t e = 0; e < values.size(); ++e)
-    if (nearest[e] != 0 && !(nearest[e] <= rounding * largest[e])) out[e].clear();
   return out;
 }
 

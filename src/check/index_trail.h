@@ -44,8 +44,14 @@ class IndexReader {
   using Operand = std::vector<Tensor>::const_iterator;
   /// `next`: the step's first operand besides `t`; then that of the next step.
   Tensor follow(const IndexTrail::Step& step, const Tensor& t, Operand& next) const;
+  struct Made {
+    std::vector<double> numbers;
+    std::vector<double> roundings;  ///< how far each may be off; empty where none is
+  };
   /// The result if every index were this one.
-  std::optional<std::vector<double>> result_of(std::int64_t index) const;
+  std::optional<Made> result_of(std::int64_t index) const;
+  std::vector<double> roundings_behind(const IndexTrail::Step& step, const Tensor& t, const Tensor& made,
+                                       const std::vector<double>& roundings, Operand operands) const;
   void find_sources();
   void find_rule();
 
@@ -57,7 +63,6 @@ class IndexReader {
   /// Where the result is base_ + slope_ * index; else results are made for each index.
   bool linear_ = false;
   std::vector<double> base_, slope_;
-  double rounding_ = 0;  ///< what engines may differ by on the way, as a share of the largest number
   bool possible_ = false;
 };
 
