@@ -153,8 +153,8 @@ class IndexJudge {
     });
     for (std::size_t q = 0; q < once.size(); ++q) {
       // Where only some places of a row are in the result, these may be its worst ones.
-      const Score best = rows_.best(row, rows_.places() - once.size() + q);
-      const Score score = rows_.score(row, out.taken[once[q]]);
+      const Exact best = rows_.best(row, rows_.places() - once.size() + q);
+      const Exact score = rows_.score(row, out.taken[once[q]]);
       if (score < best) add_loss(best, score, once[q], out);
     }
   }
@@ -179,9 +179,9 @@ class IndexJudge {
     return std::find(from.begin(), from.end(), taken) != from.end() ? "" : "one index has two values";
   }
 
-  static double distance(Score a, Score b) { return a == b ? 0 : static_cast<double>(a - b); }
+  static double distance(Exact a, Exact b) { return a == b ? 0 : static_cast<double>(a - b); }
 
-  void add_loss(Score best, Score score, std::size_t element, Losses& out) const {
+  void add_loss(Exact best, Exact score, std::size_t element, Losses& out) const {
     const double off = std::fabs(distance(best, score));
     const double loss =
         std::isinf(off)

@@ -165,7 +165,7 @@ std::optional<IndexReader::Made> IndexReader::result_of(std::int64_t index) cons
     if (ends_the_work(e.code())) throw;
     return std::nullopt;
   }
-  return Made{to_doubles(t.to_aligned()), std::move(roundings)};
+  return Made{exact_numbers(t), std::move(roundings)};
 }
 
 /// Numbers of elements move as the indices do. They stay what they are where an index becomes another number,
@@ -209,7 +209,7 @@ void IndexReader::find_rule() {
     if (linear_) base_ = begin->numbers, slope_ = second->numbers;
     for (std::size_t e = 0; linear_ && e < base_.size(); ++e) {
       slope_[e] -= base_[e];
-      const auto of = [&](std::int64_t index) { return base_[e] + slope_[e] * static_cast<double>(index); };
+      const auto of = [&](std::int64_t index) { return base_[e] + slope_[e] * static_cast<Exact>(index); };
       linear_ =
           std::fabs(slope_[e]) == 1 && before->numbers[e] == of(last - 1) && end->numbers[e] == of(last);
     }
@@ -218,24 +218,24 @@ void IndexReader::find_rule() {
 }
 
 std::vector<std::vector<std::int64_t>> IndexReader::read(const Tensor& result) const {
-  const auto values = to_doubles(result.to_aligned());
+  const auto values = exact_numbers(result);
   std::vector<std::vector<std::int64_t>> out(values.size());
   if (linear_) {
     for (std::size_t e = 0; e < values.size(); ++e) {
-      const double index = (values[e] - base_[e]) * slope_[e];
+      const Exact index = (values[e] - base_[e]) * slope_[e];
       if (index == std::trunc(index) && std::fabs(index) < 0x1p53)
         out[e].push_back(static_cast<std::int64_t>(index));
     }
     return out;
   }
   // Floats may be rounded in another way elsewhere: the index that gives the nearest number is meant.
-  std::vector<double> nearest(values.size(), std::numeric_limits<double>::infinity());
+  std::vector<Exact> nearest(values.size(), std::numeric_limits<Exact>::infinity());
   for (std::int64_t j = 0; j < size_; ++j) {
     const auto made = result_of(j);
     for (std::size_t e = 0; made && e < values.size(); ++e) {
-      const double number = made->numbers[e];
+      const Exact number = made->numbers[e];
       const bool same = number == values[e] || (std::isnan(number) && std::isnan(values[e]));
-      const double off = same ? 0 : std::fabs(number - values[e]);
+      const Exact off = same ? 0 : std::fabs(number - values[e]);
       if (!(off <= (made->roundings.empty() ? 0 : made->roundings[e])) || off > nearest[e]) continue;
       if (off < nearest[e]) out[e].clear();
       nearest[e] = off;

@@ -3,6 +3,7 @@
 #include <optional>
 #include <vector>
 
+#include "check/exact_numbers.h"
 #include "graph/graph.h"
 
 namespace lamina::check {
@@ -45,7 +46,7 @@ class IndexReader {
   /// `next`: the step's first operand besides `t`; then that of the next step.
   Tensor follow(const IndexTrail::Step& step, const Tensor& t, Operand& next) const;
   struct Made {
-    std::vector<double> numbers;
+    std::vector<Exact> numbers;
     std::vector<double> roundings;  ///< how far each may be off; empty where none is
   };
   /// The result if every index were this one.
@@ -62,7 +63,7 @@ class IndexReader {
   std::vector<std::size_t> sources_;
   /// Where the result is base_ + slope_ * index; else results are made for each index.
   bool linear_ = false;
-  std::vector<double> base_, slope_;
+  std::vector<Exact> base_, slope_;
   bool possible_ = false;
 };
 

@@ -13,17 +13,10 @@ namespace {
 constexpr std::size_t kMore = 8;  // contenders besides those of the places
 constexpr double kMagnitude = 16;
 
-std::vector<Score> scores_of(const Tensor& t) {
-  const auto as = [&]<class T>(const std::vector<T>& v) { return std::vector<Score>(v.begin(), v.end()); };
-  if (t.element_type() == ElementType::i64) return as(to_numbers<std::int64_t>(t));
-  if (t.element_type() == ElementType::u64) return as(to_numbers<std::uint64_t>(t));
-  return as(to_doubles(t));
-}
-
 }  // namespace
 
 ScoreRows::ScoreRows(const TopK& op, const Tensor& scores, const Tensor& indices)
-    : scores_(scores_of(scores.to_aligned())) {
+    : scores_(exact_numbers(scores)) {
   const auto& dims = scores.shape();
   const auto axis = normalize_axis(op.axis, dims.size(), "axis");
   for (std::size_t i = 0; i < dims.size(); ++i)
@@ -39,21 +32,21 @@ ScoreRows::ScoreRows(const TopK& op, const Tensor& scores, const Tensor& indices
 }
 
 void ScoreRows::rank(std::size_t row) {
-  std::vector<Score> s(size_);
+  std::vector<Exact> s(size_);
   for (std::size_t j = 0; j < size_; ++j) s[j] = score(row, static_cast<std::int64_t>(j));
-  undecided_[row] = std::any_of(s.begin(), s.end(), [](Score v) { return std::isnan(v); });
+  undecided_[row] = std::any_of(s.begin(), s.end(), [](Exact v) { return std::isnan(v); });
   std::vector<std::int64_t> order(size_);
   std::iota(order.begin(), order.end(), 0);
   const auto key = [&](std::int64_t j) {
-    const Score v = s[static_cast<std::size_t>(j)];
-    return std::isnan(v) ? std::numeric_limits<Score>::infinity() : v;
+    const Exact v = s[static_cast<std::size_t>(j)];
+    return std::isnan(v) ? std::numeric_limits<Exact>::infinity() : v;
   };
   std::partial_sort(
       order.begin(), order.begin() + static_cast<std::ptrdiff_t>(kept_), order.end(),
       [&](std::int64_t a, std::int64_t b) { return key(a) != key(b) ? key(a) > key(b) : a < b; });
   std::copy_n(order.begin(), kept_, first_.begin() + static_cast<std::ptrdiff_t>(row * kept_));
   auto& n = contenders_[row];
-  const Score most = kMagnitude * std::fabs(best(row, places_ - 1));
+  const Exact most = kMagnitude * std::fabs(best(row, places_ - 1));
   for (n = places_; n < kept_ && std::fabs(best(row, n)) <= most;) ++n;
 }
 

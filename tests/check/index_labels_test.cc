@@ -93,6 +93,31 @@ TEST(IndexLabels, labels_of_a_table_of_large_numbers) {
   for (std::size_t row = 0; row < 50; ++row) WRONG(model.changed(row, own[row] + 1));
 }
 
+/// Doubles do not tell them apart.
+TEST(IndexLabels, labels_of_64_bits) {
+  const std::int64_t x = std::int64_t{1} << 60;
+  const std::string lookup =
+      "  names = const i64[8] {1152921504606846977, 1152921504606846978, 1152921504606846979, "
+      "1152921504606846980, 1152921504606846981, 1152921504606846982, 1152921504606846983, "
+      "1152921504606846984}\n  axis = const i64[] {0}\n  y = Gather(names, i, axis)\n";
+  const std::string sum = "  first = const i64[] {1152921504606846977}\n  y = Add(i, first)\n";
+  for (const auto& end : {lookup, sum}) {
+    Judged model(pairs_of_classes("  v, i = TopK(scores, k) axis=1 index_element_type=i64\n" + end),
+                 {floats({50, 6}, 7)});
+    const auto own = model.labels();
+    const auto stored = [&](const Labels& labels) {
+      return model.stored(from_ints(ElementType::i64, model.exact().shape(), labels));
+    };
+    RIGHT(stored(each(own, [&](auto l) { return (l - x + 3) % 8 + x + 1; })));
+    for (std::size_t row = 0; row < 50; ++row)
+      for (const auto off : {-9, -1, 1, 9}) {
+        auto all = own;
+        all[row] += off;
+        WRONG(stored(all));
+      }
+  }
+}
+
 /// Coordinates, as of keypoints: an engine may divide by the width, or multiply by its inverse.
 TEST(IndexLabels, labels_whose_numbers_are_rounded) {
   for (const std::string type : {"f32", "f16"}) {
