@@ -228,7 +228,9 @@ std::vector<std::vector<std::int64_t>> IndexReader::read(const Tensor& result) c
     }
     return out;
   }
-  // Floats may be rounded in another way elsewhere: the index that gives the nearest number is meant.
+  // Floats may be rounded in another way elsewhere, or be stored in fewer bits: the index that gives the
+  // nearest number is meant.
+  const double share = rounding_of(result.element_type());
   std::vector<Exact> nearest(values.size(), std::numeric_limits<Exact>::infinity());
   for (std::int64_t j = 0; j < size_; ++j) {
     const auto made = result_of(j);
@@ -236,7 +238,9 @@ std::vector<std::vector<std::int64_t>> IndexReader::read(const Tensor& result) c
       const Exact number = made->numbers[e];
       const bool same = number == values[e] || (std::isnan(number) && std::isnan(values[e]));
       const Exact off = same ? 0 : std::fabs(number - values[e]);
-      if (!(off <= (made->roundings.empty() ? 0 : made->roundings[e])) || off > nearest[e]) continue;
+      const Exact allowed =
+          made->roundings.empty() ? 0 : std::max<Exact>(made->roundings[e], share * std::fabs(number));
+      if (!(off <= allowed) || off > nearest[e]) continue;
       if (off < nearest[e]) out[e].clear();
       nearest[e] = off;
       out[e].push_back(j);
