@@ -153,8 +153,8 @@ class IndexJudge {
     });
     for (std::size_t q = 0; q < once.size(); ++q) {
       // Where only some places of a row are in the result, these may be its worst ones.
-      const double best = rows_.best(row, rows_.places() - once.size() + q);
-      const double score = rows_.score(row, out.taken[once[q]]);
+      const Exact best = rows_.best(row, rows_.places() - once.size() + q);
+      const Exact score = rows_.score(row, out.taken[once[q]]);
       if (score < best) add_loss(best, score, once[q], out);
     }
   }
@@ -179,12 +179,14 @@ class IndexJudge {
     return std::find(from.begin(), from.end(), taken) != from.end() ? "" : "one index has two values";
   }
 
-  static double distance(double a, double b) { return a == b ? 0 : a - b; }
+  static double distance(Exact a, Exact b) { return a == b ? 0 : static_cast<double>(a - b); }
 
-  void add_loss(double best, double score, std::size_t element, Losses& out) const {
+  void add_loss(Exact best, Exact score, std::size_t element, Losses& out) const {
     const double off = std::fabs(distance(best, score));
     const double loss =
-        std::isinf(off) ? kInfinite : off - case_.tolerance * std::max(std::fabs(best), std::fabs(score));
+        std::isinf(off)
+            ? kInfinite
+            : off - case_.tolerance * static_cast<double>(std::max(std::fabs(best), std::fabs(score)));
     if (loss > 0) out.add(element, loss);
   }
 
@@ -215,7 +217,7 @@ class IndexJudge {
       const ScoreRows sample(op_, scores, case_.reader.indices());
       std::vector<double> low(rows_.count(), kInfinite), high(rows_.count(), -kInfinite);
       const auto see = [&](std::size_t row, std::int64_t j) {
-        const double off = sample.score(row, j) - rows_.score(row, j);
+        const auto off = static_cast<double>(sample.score(row, j) - rows_.score(row, j));
         if (std::isfinite(off)) low[row] = std::min(low[row], off), high[row] = std::max(high[row], off);
       };
       for (std::size_t row = 0; row < rows_.count(); ++row) {

@@ -20,22 +20,10 @@ namespace {
 /// How many numbers may be made to find out which index gives which label.
 constexpr double kMostNumbers = 1 << 27;
 
-/// By how much engines may differ in numbers of this type that they compute from an index, as a share of the
-/// largest of these numbers.
+/// By how much engines may differ in a number of this type that they compute from an index, as a share of
+/// that number.
 double rounding_of(ElementType type) {
   return !is_float(type) ? 0 : type == ElementType::bf16 ? 0x1p-6 : is_half(type) ? 0x1p-9 : 0x1p-20;
-}
-
-/// The same for the whole trail: the coarsest type from the first step on that computes floats. Steps that
-/// move, convert or look up numbers round nothing by themselves.
-double rounding_on(const Graph& graph, const IndexTrail& trail) {
-  double out = 0;
-  for (const auto& s : trail.steps) {
-    const Node& n = graph.node(s.node);
-    const bool computes = n.op.has(Trait::elementwise) && !n.op.is<Convert>();
-    if (computes || out > 0) out = std::max(out, rounding_of(graph.type(n.outputs[s.output]).element));
-  }
-  return out;
 }
 
 /// For each value whether it depends on the numbers in the inputs, not only on their shapes.
@@ -130,15 +118,53 @@ Tensor IndexReader::follow(const IndexTrail::Step& step, const Tensor& t) const 
   return evaluate_node(n, in, {})[step.output];
 }
 
-std::optional<std::vector<double>> IndexReader::result_of(std::int64_t index) const {
+/// How far engines may be off behind the step, which makes `made` of `t`: a number by its own rounding, and
+/// by what the step makes of the `roundings` before it. Empty where all numbers are exact: whole ones, those
+/// that are looked up, and an index that is only converted.
+std::vector<double> IndexReader::roundings_behind(const IndexTrail::Step& step, const Tensor& t,
+                                                  const Tensor& made,
+                                                  const std::vector<double>& roundings) const {
+  const Node& n = graph_.node(step.node);
+  const auto after = [&](ElementType type, const std::vector<double>& numbers) {
+    return to_doubles(follow(step, from_doubles(type, t.shape(), numbers)).to_aligned());
+  };
+  if (is_movement(n, step.input)) return roundings.empty() ? roundings : after(ElementType::f64, roundings);
+  const double share = rounding_of(made.element_type());
+  if (share == 0 || n.op.is<Gather>() || (n.op.is<Convert>() && roundings.empty())) return {};
+  const auto before = to_doubles(t.to_aligned()), numbers = to_doubles(made.to_aligned());
+  const bool is_sum = n.op.is<Add>() || n.op.is<Subtract>();  // its operands are rounded, and may be larger
+  std::vector<double> out(numbers.size(), 0);
+  for (std::size_t e = 0; e < out.size(); ++e)
+    if (const double most = std::max(std::fabs(numbers[e]), is_sum ? std::fabs(before[e]) : 0);
+        std::isfinite(most))
+      out[e] = share * most;
+  if (roundings.empty()) return out;
+  auto low = before, high = before;
+  for (std::size_t e = 0; e < before.size(); ++e) low[e] -= roundings[e], high[e] += roundings[e];
+  low = after(t.element_type(), low), high = after(t.element_type(), high);
+  // A jump, as of a floor, is on one side only.
+  for (std::size_t e = 0; e < out.size(); ++e)
+    if (const double off = std::min(std::fabs(low[e] - numbers[e]), std::fabs(high[e] - numbers[e]));
+        std::isfinite(off))
+      out[e] += off;
+  return out;
+}
+
+std::optional<IndexReader::Made> IndexReader::result_of(std::int64_t index) const {
   const Ints all(indices().size(), index);
   auto t = from_ints(indices().element_type(), indices().shape(), all);
+  std::vector<double> roundings;
   try {
-    for (const auto& s : trail_.steps) t = follow(s, t);
-  } catch (const Error&) {
+    for (const auto& s : trail_.steps) {
+      auto made = follow(s, t);
+      roundings = roundings_behind(s, t, made, roundings);
+      t = std::move(made);
+    }
+  } catch (const Error& e) {
+    if (ends_the_work(e.code())) throw;
     return std::nullopt;
   }
-  return to_doubles(t.to_aligned());
+  return Made{exact_numbers(t), std::move(roundings)};
 }
 
 /// Numbers of elements move as the indices do. They stay what they are where an index becomes another number,
@@ -170,55 +196,53 @@ void IndexReader::find_line() {
     return is_movement(n, s.input) || is_shift(n.op);
   });
   if (!linear_) return;
-  const auto first = result_of(0), second = result_of(1), last = result_of(size_ - 1);
-  linear_ = first && second && last;
+  // Narrow types wrap, and floats of few bits do not hold every index: at the end there are gaps then.
+  const auto last = size_ - 1;
+  const auto begin = result_of(0), second = result_of(1), before = result_of(last - 1), end = result_of(last);
+  linear_ = begin && second && before && end;
   if (!linear_) return;
-  base_ = *first, slope_ = *second;
+  base_ = begin->numbers, slope_ = second->numbers;
   for (std::size_t e = 0; linear_ && e < base_.size(); ++e) {
     slope_[e] -= base_[e];
-    // Narrow types wrap, and floats of few bits do not hold every index.
-    linear_ =
-        std::fabs(slope_[e]) == 1 && (*last)[e] == base_[e] + slope_[e] * static_cast<double>(size_ - 1);
+    const auto of = [&](std::int64_t index) { return base_[e] + slope_[e] * static_cast<Exact>(index); };
+    linear_ = std::fabs(slope_[e]) == 1 && before->numbers[e] == of(last - 1) && end->numbers[e] == of(last);
   }
 }
 
 std::vector<std::vector<std::int64_t>> IndexReader::read(const Tensor& result) const {
-  const auto values = to_doubles(result.to_aligned());
-  if (linear_) return read_by_line(values);
-  const auto type = result.element_type();
-  const double rounding = is_float(type) ? rounding_on(graph_, trail_) : 0;
-  return read_by_trying(values, rounding > 0 ? std::max(rounding, rounding_of(type)) : 0);
+  const auto values = exact_numbers(result);
+  return linear_ ? read_by_line(values) : read_by_trying(values, rounding_of(result.element_type()));
 }
 
-IndexReader::Indices IndexReader::read_by_line(const std::vector<double>& values) const {
+IndexReader::Indices IndexReader::read_by_line(const std::vector<Exact>& values) const {
   Indices out(values.size());
   for (std::size_t e = 0; e < values.size(); ++e) {
-    const double index = (values[e] - base_[e]) * slope_[e];
+    const Exact index = (values[e] - base_[e]) * slope_[e];
     if (index == std::trunc(index) && std::fabs(index) < 0x1p53)
       out[e].push_back(static_cast<std::int64_t>(index));
   }
   return out;
 }
 
-/// Floats may be rounded in another way elsewhere: the index is taken that gives the nearest number.
-IndexReader::Indices IndexReader::read_by_trying(const std::vector<double>& values, double rounding) const {
+/// Floats may be rounded in another way elsewhere, or be stored in fewer bits: the index is taken that gives
+/// the nearest number.
+IndexReader::Indices IndexReader::read_by_trying(const std::vector<Exact>& values, double stored) const {
   Indices out(values.size());
-  std::vector<double> nearest(values.size(), std::numeric_limits<double>::infinity()), largest(values.size());
+  std::vector<Exact> nearest(values.size(), std::numeric_limits<Exact>::infinity());
   for (std::int64_t j = 0; j < size_; ++j) {
     const auto made = result_of(j);
     for (std::size_t e = 0; made && e < values.size(); ++e) {
-      const double number = (*made)[e];
+      const Exact number = made->numbers[e];
       const bool same = number == values[e] || (std::isnan(number) && std::isnan(values[e]));
-      const double off = same ? 0 : std::fabs(number - values[e]);
-      if (std::isfinite(number)) largest[e] = std::max(largest[e], std::fabs(number));
-      if (!(off <= nearest[e])) continue;
+      const Exact off = same ? 0 : std::fabs(number - values[e]);
+      const Exact allowed =
+          made->roundings.empty() ? 0 : std::max<Exact>(made->roundings[e], stored * std::fabs(number));
+      if (!(off <= allowed) || off > nearest[e]) continue;
       if (off < nearest[e]) out[e].clear();
       nearest[e] = off;
       out[e].push_back(j);
     }
   }
-  for (std::size_t e = 0; e < values.size(); ++e)
-    if (nearest[e] != 0 && !(nearest[e] <= rounding * largest[e])) out[e].clear();
   return out;
 }
 

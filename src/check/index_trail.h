@@ -3,6 +3,7 @@
 #include <optional>
 #include <vector>
 
+#include "check/exact_numbers.h"
 #include "graph/graph.h"
 
 namespace lamina::check {
@@ -43,14 +44,21 @@ class IndexReader {
 
  private:
   using Indices = std::vector<std::vector<std::int64_t>>;
+  struct Made {
+    std::vector<Exact> numbers;
+    std::vector<double> roundings;  ///< how far each may be off; empty where none is
+  };
   /// What the step makes of `t`.
   Tensor follow(const IndexTrail::Step& step, const Tensor& t) const;
   /// The result if every index were this one; nothing if that is an error, as outside of a table.
-  std::optional<std::vector<double>> result_of(std::int64_t index) const;
+  std::optional<Made> result_of(std::int64_t index) const;
+  std::vector<double> roundings_behind(const IndexTrail::Step& step, const Tensor& t, const Tensor& made,
+                                       const std::vector<double>& roundings) const;
   void find_sources();
   void find_line();
-  Indices read_by_line(const std::vector<double>& values) const;
-  Indices read_by_trying(const std::vector<double>& values, double rounding) const;
+  Indices read_by_line(const std::vector<Exact>& values) const;
+  /// `stored`: what rounding to the result's type may change, as a share of a number.
+  Indices read_by_trying(const std::vector<Exact>& values, double stored) const;
 
   const Graph& graph_;
   const IndexTrail& trail_;
@@ -59,7 +67,7 @@ class IndexReader {
   std::vector<std::size_t> sources_;
   /// True if the result is base_ + slope_ * index. Else results are made for each index.
   bool linear_ = false;
-  std::vector<double> base_, slope_;
+  std::vector<Exact> base_, slope_;
   bool possible_ = false;
 };
 

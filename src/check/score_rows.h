@@ -4,6 +4,7 @@
 #include <span>
 #include <vector>
 
+#include "check/exact_numbers.h"
 #include "lamina/tensor.h"
 #include "ops/sorting.h"
 
@@ -24,11 +25,11 @@ class ScoreRows {
   }
   std::size_t place_of(std::size_t element) const { return element / inner_ % places_; }
 
-  double score(std::size_t row, std::int64_t index) const {
+  Exact score(std::size_t row, std::int64_t index) const {
     return scores_[(row / inner_ * size_ + static_cast<std::size_t>(index)) * inner_ + row % inner_];
   }
   /// The score that belongs to the place; places count from the best.
-  double best(std::size_t row, std::size_t place) const { return score(row, first_[row * kept_ + place]); }
+  Exact best(std::size_t row, std::size_t place) const { return score(row, first_[row * kept_ + place]); }
   /// Indices of the best scores of a row, the best first: at least those of all places, and of the next ones
   /// those that are no other order of magnitude. Scores that a mask made very small say nothing of noise.
   std::span<const std::int64_t> contenders(std::size_t row) const {
@@ -41,7 +42,7 @@ class ScoreRows {
   void rank(std::size_t row);
 
   std::size_t outer_ = 1, size_ = 1, inner_ = 1, places_ = 1, kept_ = 1;
-  std::vector<double> scores_;
+  std::vector<Exact> scores_;
   std::vector<std::int64_t> first_;      ///< kept_ indices for each row
   std::vector<std::size_t> contenders_;  ///< how many of them, by row
   std::vector<bool> undecided_;

@@ -21,8 +21,10 @@ Shape shape_of_length(const Dim& length) {
 }
 
 /// What remains of `all` after the dimensions of `taken`, as one dimension. Provably equal ones cancel, so
-/// that [N,C,4,4] without [N,-1] leaves C * 16 whatever N is.
+/// that [N,C,4,4] without [N,-1] leaves C * 16 whatever N is, and [5,0] without [-1,0] leaves 5. 0 where
+/// there are no elements and no size follows.
 Dim rest_of(const InferContext& c, std::vector<Dim> all, const std::vector<Dim>& taken) {
+  const bool empty = std::ranges::any_of(all, [](const Dim& d) { return d.is(0); });
   std::vector<Dim> left;
   for (const auto& t : taken) {
     const auto same = std::find_if(all.begin(), all.end(), [&](const Dim& d) { return d.same(t); });
@@ -50,6 +52,7 @@ Dim rest_of(const InferContext& c, std::vector<Dim> all, const std::vector<Dim>&
     return above == 0 ? Dim(0) : Dim();
   }
   if (above % below == 0) return unknown * Dim(above / below);
+  if (empty) return Dim(0);
   c.require(!unknown.known(), "{} elements are not a multiple of {}", above, below);
   return floor_div(unknown * Dim(above), below);
 }
@@ -101,7 +104,9 @@ void Reshape::infer(InferContext& c) const {
   if (x.ranked() && open != kNone) {
     for (std::size_t i = 0; i < out.size(); ++i)
       if (i != open) others.push_back(out[i]);
-    const Dim found = rest_of(c, x.dims(), others);
+    // Beside a 0 the pattern may have any size there, but -1 has to be found.
+    const bool any = !marked && std::ranges::any_of(others, [](const Dim& d) { return d.is(0); });
+    const Dim found = any ? Dim() : rest_of(c, x.dims(), others);
     const bool better = marked || found.known() || !found.name().empty();
     if (better) out[open] = found;
   } else if (open != kNone && marked) {

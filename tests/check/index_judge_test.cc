@@ -226,6 +226,21 @@ TEST(IndexJudge, scores_that_are_large_whole_numbers) {
     }
 }
 
+/// Runs with noise have scores on both sides of the number from which doubles do not hold every integer.
+TEST(IndexJudge, whole_numbers_around_the_precision_of_doubles) {
+  for (const std::string times : {"24343725000000000", "24343760000000000", "24343780000000000"}) {
+    Judged model("graph (x: f32[1,4]) -> (y) {\n  part = const f32[] {0.37}\n  times = const f32[] {" +
+                     times +
+                     "}\n  a = Multiply(x, part)\n  b = Multiply(a, times)\n"
+                     "  scores = Convert(b) destination_type=i64\n  k = const i64[] {1}\n"
+                     "  v, y = TopK(scores, k) axis=1\n}\n",
+                 {from_doubles(ElementType::f32, {1, 4}, {0.2, 1, 0.5, 1 - 0x1p-22})});
+    ASSERT_EQ(model.labels(), Labels{1});
+    RIGHT(model.stored({3}));  // what roundings explain
+    for (const std::int64_t label : {0, 2}) WRONG(model.stored({label}));
+  }
+}
+
 TEST(IndexJudge, scores_that_are_not_finite) {
   const auto inf = std::numeric_limits<double>::infinity(), nan = std::numeric_limits<double>::quiet_NaN();
   Judged model(

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <limits>
 
+#include "base/element_types.h"
 #include "tests/check/judged_labels.h"
 
 namespace lamina::check {
@@ -93,6 +94,31 @@ TEST(IndexLabels, labels_of_a_table_of_large_numbers) {
   for (std::size_t row = 0; row < 50; ++row) WRONG(model.changed(row, own[row] + 1));
 }
 
+/// Doubles do not tell them apart.
+TEST(IndexLabels, labels_of_64_bits) {
+  const std::int64_t x = std::int64_t{1} << 60;
+  const std::string lookup =
+      "  names = const i64[8] {1152921504606846977, 1152921504606846978, 1152921504606846979, "
+      "1152921504606846980, 1152921504606846981, 1152921504606846982, 1152921504606846983, "
+      "1152921504606846984}\n  axis = const i64[] {0}\n  y = Gather(names, i, axis)\n";
+  const std::string sum = "  first = const i64[] {1152921504606846977}\n  y = Add(i, first)\n";
+  for (const auto& end : {lookup, sum}) {
+    Judged model(pairs_of_classes("  v, i = TopK(scores, k) axis=1 index_element_type=i64\n" + end),
+                 {floats({50, 6}, 7)});
+    const auto own = model.labels();
+    const auto stored = [&](const Labels& labels) {
+      return model.stored(from_ints(ElementType::i64, model.exact().shape(), labels));
+    };
+    RIGHT(stored(each(own, [&](auto l) { return (l - x + 3) % 8 + x + 1; })));
+    for (std::size_t row = 0; row < 50; ++row)
+      for (const auto off : {-9, -1, 1, 9}) {
+        auto all = own;
+        all[row] += off;
+        WRONG(stored(all));
+      }
+  }
+}
+
 /// Coordinates, as of keypoints: an engine may divide by the width, or multiply by its inverse.
 TEST(IndexLabels, labels_whose_numbers_are_rounded) {
   for (const std::string type : {"f32", "f16"}) {
@@ -108,10 +134,76 @@ TEST(IndexLabels, labels_whose_numbers_are_rounded) {
       moved[20] += label * 0.07;
       return model.stored(from_doubles(own.element_type(), own.shape(), moved));
     };
-    const double digit = type == "f32" ? 0x1p-23 : 0x1p-10;
+    const double digit = type == "f32" ? 0x1p-23 : 0x1p-11;
     EXPECT_TRUE(stored(digit, 0).ok()) << type << ": " << to_string(stored(digit, 0));
     for (const double label : {1.0, -1.0, 0.5, 0.1}) EXPECT_FALSE(stored(digit, label).ok()) << type << label;
+    auto other = numbers;
+    other[20] += other[20] > 0.03 ? -0.28 : 0.28;  // the class with the same scores
+    for (const auto bits : {ElementType::f16, ElementType::f32})
+      EXPECT_TRUE(model.stored(from_doubles(bits, own.shape(), other)).ok()) << type << name_of(bits);
   }
+}
+
+/// How much is a rounding depends on the number itself, not on other labels.
+TEST(IndexLabels, small_numbers_beside_large_ones) {
+  Judged model(pairs_of_classes(R"(  v, i = TopK(scores, k) axis=1
+  names = const f32[8] {1000000, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7}
+  axis = const i64[] {0}
+  n = Gather(names, i, axis)
+  twice = const f32[] {2}
+  y = Multiply(n, twice)
+)"),
+               {floats({50, 6}, 7)});
+  const auto& own = model.exact();
+  const auto numbers = to_doubles(own);
+  const auto off_by = [&](double share) {
+    auto moved = numbers;
+    for (auto& v : moved) v *= 1 + share;
+    return model.stored(from_doubles(own.element_type(), own.shape(), moved));
+  };
+  RIGHT(off_by(0x1p-22));
+  WRONG(off_by(0x1p-16));
+  for (std::size_t row = 0; row < 50; ++row) {
+    if (numbers[row] > 2) continue;
+    auto moved = numbers;
+    moved[row] += 0.1;  // between two labels
+    WRONG(model.stored(from_doubles(own.element_type(), own.shape(), moved)));
+  }
+}
+
+/// The first index is exactly 0, however coarse others are.
+TEST(IndexLabels, halves_whose_numbers_are_exact) {
+  Judged model(pairs_of_classes(R"(  v, i = TopK(scores, k) axis=1
+  f = Convert(i) destination_type=f16
+  stride = const f16[] {128}
+  y = Multiply(f, stride)
+)"),
+               {floats({50, 6}, 7)});
+  const auto own = model.labels();
+  RIGHT(model.stored(each(own, [](auto l) { return (l + 512) % 1024; })));
+  std::size_t zeros = 0;
+  for (std::size_t row = 0; row < 50; ++row) {
+    WRONG(model.changed(row, own[row] + 64));
+    if (own[row] == 0) WRONG(model.changed(row, 1));
+    zeros += own[row] == 0;
+  }
+  EXPECT_GT(zeros, 0u);
+}
+
+/// Several indices are one number in f16, though the last index is exact.
+TEST(IndexLabels, labels_as_floats_of_few_bits) {
+  constexpr std::int64_t kClasses = 2053;
+  std::vector<double> scores(3 * kClasses, 0);
+  for (const std::int64_t best : {std::int64_t{2051}, kClasses + 100, kClasses + 101, 2 * kClasses + 2048})
+    scores[static_cast<std::size_t>(best)] = 9;
+  Judged model(
+      "graph (x: f32[3,2053]) -> (y) {\n  k = const i64[] {1}\n  v, i = TopK(x, k) axis=1\n"
+      "  y = Convert(i) destination_type=f16\n}\n",
+      {from_doubles(ElementType::f32, {3, kClasses}, scores)});
+  ASSERT_EQ(model.labels(), (Labels{2052, 100, 2048}));
+  RIGHT(model.changed(1, 101));
+  for (const std::int64_t label : {0, 99, 102, 2052}) WRONG(model.changed(1, label));
+  WRONG(model.changed(0, 2048));
 }
 
 /// As frozen TensorFlow graphs and Caffe give labels.

@@ -204,6 +204,19 @@ TEST(IrControl, BodiesTakeTheSizesThatEnter) {
   EXPECT_EQ(values(run(ir, {Tensor::scalar(false), three}, of_three).at(0)), (Values{-1, 2, -3}));
 }
 
+TEST(IrControl, CarriedSizesThatTheBackEdgeGivesOtherwise) {
+  // The first state is broadcast: the file says so at the port of what goes around.
+  Accumulation a;
+  const std::string port = "<output><port id=\"2\"/>";
+  a.body.replace(a.body.find(port), port.size(), "<output><port id=\"2\"><dim>-1</dim><dim>1</dim></port>");
+  a.finish("axis=\"1\"", "axis=\"1\"");
+  const auto out = run(a.ir, {floats({2, 3}, {1, 2, 3, 4, 5, 6}), floats({1, 1}, {100})},
+                       {.shapes = {{"x", Shape{2, 3}}}});
+  EXPECT_EQ(out.at(0).shape(), (Dims{2, 1}));
+  EXPECT_EQ(values(out.at(0)), (Values{106, 115}));
+  EXPECT_EQ(values(out.at(1)), (Values{101, 103, 106, 104, 109, 115}));
+}
+
 TEST(IrControl, UnsupportedLayersInBodiesAreListed) {
   IrText inside;
   const int p = inside.parameter("p", "1,1");

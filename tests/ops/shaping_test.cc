@@ -1,9 +1,11 @@
 #include "ops/shaping.h"
 
+#include "graph/text.h"
 #include "graph/verify.h"
 #include "op_testing.h"
 #include "ops/elementwise.h"
 #include "ops/movement.h"
+#include "ops/operators.h"
 
 namespace lamina::testing {
 namespace {
@@ -118,6 +120,27 @@ TEST(ShapeArithmetic, KnowsNothingOfWhatMayBeNegative) {
   EXPECT_FALSE(known(g.add(Divide{}, {g.add(Add{}, {second, number(-3)}), number(9)})));
   EXPECT_EQ(dims_of_value(g, g.add(Subtract{}, {number(7), second})).value(), std::vector<Dim>{Dim(2, 5)});
   EXPECT_EQ(dims_of_value(g, g.add(Add{}, {second, number(3)})).value(), std::vector<Dim>{Dim(5, 8)});
+}
+
+/// Where there are no elements a size of the pattern that is not known may be any.
+TEST(Reshape, LeavesSizesOpenBesideZero) {
+  const auto made = [](const std::string& type, const std::string& rest) {
+    const auto g = parse_graph("graph (x: " + type + ", w: f32[8]) -> (y) {\n" +
+                                   "  nz = NonZero(w)\n  s = ShapeOf(nz)\n  rest = const i64" + rest +
+                                   "\n  one = const i64[1] {1}\n  zero = const i64[] {0}\n"
+                                   "  count = Gather(s, one, zero)\n  p = Concat(count, rest) axis=0\n"
+                                   "  y = Reshape(x, p)\n}\n",
+                               operators());
+    return to_string(g.type(g.results()[0].value));
+  };
+  EXPECT_EQ(made("f32[6]", "[1] {3}"), "f32[2,3]");
+  EXPECT_EQ(made("f32[0,6]", "[1] {3}"), "f32[0,3]");
+  EXPECT_EQ(made("f32[0,6]", "[2] {0, 3}"), "f32[0..8,0,3]");
+  EXPECT_EQ(made("f32[0,3]", "[1] {0}"), "f32[0..8,0]");
+  EXPECT_EQ(made("f32[0]", "[2] {0, 3}"), "f32[0..8,0,3]");
+  EXPECT_EQ(made("f32[0,4]", "[2] {0, 3}"), "f32[0..8,0,3]");
+  EXPECT_EQ(infer(Reshape{}, {f32({5, 0}), ints({-1, 0})}), "f32[5,0]");
+  EXPECT_EQ(infer(Reshape{}, {f32({0}), ints({-1, 0, 3})}), "f32[0,0,3]");
 }
 
 TEST(Reshape, RefusesWhatDoesNotFit) {

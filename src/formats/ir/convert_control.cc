@@ -115,7 +115,7 @@ TensorType entering_type(LayerContext& c, const Mapping& m) {
   return type;
 }
 
-/// The same for a value that goes around by a back edge. It may change a size that the file leaves open.
+/// The same for a value that goes around by a back edge. It may change a size that `declared` leaves open.
 TensorType carried_type(LayerContext& c, const Mapping& m, const TensorType& declared) {
   auto type = entering_type(c, m);
   const auto& said = declared.shape;
@@ -235,10 +235,8 @@ class LoopConverter {
     } else {
       add_counters(body);
     }
-    for (const Mapping* m : carried_) {
-      const auto declared = parameter_type(c_.reading(), body_.net.layers[m->internal]);
-      builder.add_parameter(m->internal, carried_type(c_, *m, declared));
-    }
+    for (const Mapping* m : carried_)
+      builder.add_parameter(m->internal, carried_type(c_, *m, declared_type(*m)));
     for (const auto* group : {&slices_, &captured_})
       for (const Mapping* m : *group) builder.add_parameter(m->internal, entering_type(c_, *m));
     std::vector<std::uint32_t> wanted;
@@ -252,6 +250,19 @@ class LoopConverter {
     for (const auto index : wanted) results.emplace_back(body_.net.layers[index].name, builder.result(index));
     add_results(body, results);
     return body;
+  }
+
+  /// What the file says of a carried value. A size that is another at the port of what goes around may
+  /// change.
+  TensorType declared_type(const Mapping& m) {
+    auto type = parameter_type(c_.reading(), body_.net.layers[m.internal]);
+    const auto& feeds = body_.net.layers[body_.back.at(m.internal)].feeds;
+    if (feeds.size() != 1) return type;  // an error when the Result is read
+    const Shape& next = body_.net.layers[feeds[0].layer].outputs[feeds[0].port].shape;
+    if (!type.shape.ranked() || next.rank() != type.shape.rank()) return type;
+    for (std::size_t i = 0; i < next.rank(); ++i)
+      if (type.shape[i].known() && !type.shape[i].same(next[i])) type.shape[i] = Dim();
+    return type;
   }
 
   Strings output_names(std::size_t count) {

@@ -1,0 +1,17 @@
+#include "check/exact_numbers.h"
+
+#include "base/element_types.h"
+#include "ops/eval.h"
+
+namespace lamina::check {
+
+std::vector<Exact> exact_numbers(const Tensor& tensor) {
+  std::vector<Exact> out;
+  with_number_type(tensor.element_type(), [&]<class T>() {
+    const auto numbers = to_numbers<T>(tensor.to_aligned());
+    out.assign(numbers.begin(), numbers.end());
+  });
+  return out;
+}
+
+}  // namespace lamina::check
