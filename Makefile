@@ -97,7 +97,7 @@ lint: ## check the format of all sources, and run ruff and clang-tidy
 	@.deps/lint/bin/ruff check --quiet .
 	@$(SOURCES) | xargs clang-format --dry-run -Werror
 	@cmake --preset release -B build/lint -DCMAKE_DISABLE_PRECOMPILE_HEADERS=ON -DLAMINA_UNITY=OFF -DLAMINA_CCACHE= >/dev/null
-	@git ls-files 'src/*.cc' | xargs -P $(JOBS) -n 8 clang-tidy -p build/lint --quiet \
+	@git ls-files 'src/*.cc' | xargs -P $(JOBS) -n 8 clang-tidy-16 -p build/lint --quiet \
 	  --extra-arg=-Wno-unknown-warning-option --warnings-as-errors='*'
 
 install: build ## install into PREFIX (./install)

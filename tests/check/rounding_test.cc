@@ -1,6 +1,5 @@
 #include "check/rounding.h"
 
-#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -126,42 +125,55 @@ TEST(Rounding, sums_of_integers_are_exact) {
 }
 
 TEST(Rounding, nothing_is_undecided_where_nothing_is_rounded) {
-  EXPECT_FALSE(radius_of("graph (x: f32[1,2,1,3], w: f32[1,2,1,1]) -> (y) {\n y = Convolution(x, w)\n}\n",
-                         {floats({1, 2, 1, 3}, {1, 1, 1, 1.5f, 1.25f, 2}), floats({1, 2, 1, 1}, {1, 1})}));
+  const std::vector<Tensor> in{floats({1, 1, 2, 2}, {1, 1.5f, 1.25f, 2})};
+  EXPECT_FALSE(radius_of("graph (x: f32[1,1,2,2]) -> (y) {\n y = Abs(x)\n}\n", in));
+  EXPECT_FALSE(radius_of("graph (x: f32[1,1,2,2]) -> (y) {\n y = MaxPool(x) kernel=[2,2]\n}\n", in));
+}
+
+/// What is left of a sum when most of it is subtracted has the sum's rounding.
+TEST(Rounding, a_difference_of_large_sums) {
+  const std::string stage =
+      " {\n body graph (r: f32[1,1,1,1]) -> (q) {\n much = const f32[] {1e6}\n q = Subtract(r, much)\n }\n "
+      "}\n}\n";
+  const auto mean = radius_of("graph (x: f32[1,1,2,2]) -> (y) {\n y = AvgPool(x) kernel=[2,2]" + stage,
+                              {floats({1, 1, 2, 2}, {1e6f, 1e6f, 1e6f + 1, 1e6f})});
+  const auto product =
+      radius_of("graph (x: f32[1,1,1,1], w: f32[1,1,1,1]) -> (y) {\n y = Convolution(x, w)" + stage,
+                {floats({1, 1, 1, 1}, {5e5f}), floats({1, 1, 1, 1}, {2})});
+  for (const auto& radius : {mean, product}) {
+    ASSERT_TRUE(radius);
+    EXPECT_GT((*radius)[0], 0.0625);
+    EXPECT_LT((*radius)[0], 1.5);
+  }
 }
 
 /// 3e38 + 3e38 - 3e38 is a number or infinity, as the terms are ordered; Winograd's transforms may add up
 /// more.
 TEST(Rounding, a_sum_that_passes_the_range_of_f32_on_the_way) {
-  const auto overflowing_sums = [](const std::string& op, const Tensor& x, const Tensor& w) {
-    const auto g = parse_graph(fmt::format("graph (x: f32[2,3], w: f32[3,1]) -> (y) {{\n y = {}\n}}\n", op),
-                               operators());
-    return overflowing(g, g.order().at(0), {x, w});
-  };
   const auto w = floats({3, 1}, {1, 1, -1});
-  const auto one = overflowing_sums("MatMul(x, w)", floats({2, 3}, {3e38f, 3e38f, 3e38f, 1, 2, 3}), w);
-  ASSERT_TRUE(one);
-  EXPECT_TRUE(std::isinf((*one)[0]));
-  EXPECT_EQ((*one)[1], 0);
-  EXPECT_TRUE(overflowing_sums("MatMul(x, w)", floats({2, 3}, {1e36f, 1, 1, 1, 2, 3}), w));
-  EXPECT_FALSE(overflowing_sums("MatMul(x, w)", floats({2, 3}, {1e35f, 1, 1, 1, 2, 3}), w));
+  const auto open = [&](const std::vector<float>& x) {
+    const auto radius = radius_of("graph (x: f32[2,3], w: f32[3,1]) -> (y) {\n y = MatMul(x, w)\n}\n",
+                                  {floats({2, 3}, x), w});
+    EXPECT_FALSE(std::isinf((*radius).at(1)));  // 1 + 2 - 3
+    return std::isinf((*radius).at(0));
+  };
+  EXPECT_TRUE(open({3e38f, 3e38f, 3e38f, 1, 2, 3}));
+  EXPECT_TRUE(open({1e36f, 1, 1, 1, 2, 3}));
+  EXPECT_FALSE(open({1e35f, 1, 1, 1, 2, 3}));
   // An infinite operand, or a NaN, decides the sum in any order.
-  const float infinity = std::numeric_limits<float>::infinity();
-  EXPECT_FALSE(overflowing_sums("MatMul(x, w)", floats({2, 3}, {infinity, 1, std::nanf(""), 1, 2, 3}), w));
-  // Only sums: a product that is too large is that in any order.
-  EXPECT_FALSE(overflowing_sums("Multiply(x, x)", floats({2, 3}, {3e38f, 1, 1, 1, 2, 3}), w));
+  EXPECT_FALSE(open({std::numeric_limits<float>::infinity(), 1, std::nanf(""), 1, 2, 3}));
 }
 
 TEST(Rounding, a_mean_is_a_sum_first) {
-  const auto g = parse_graph(
-      "graph (x: f32[1,4096]) -> (y) {\n a = const i64[1] {1}\n y = ReduceMean(x, a)\n}\n", operators());
-  const auto of = [&](float value) {
-    return overflowing(
-        g, g.order().at(0),
-        {floats({1, 4096}, std::vector<float>(4096, value)), *g.constant(g.node(g.order().at(0)).inputs[1])});
+  const auto open = [](float value) {
+    const auto g = parse_graph(
+        "graph (x: f32[1,4096]) -> (y) {\n a = const i64[1] {1}\n y = ReduceMean(x, a)\n}\n", operators());
+    const auto id = g.order().at(0);
+    const auto x = floats({1, 4096}, std::vector<float>(4096, value));
+    return std::isinf(undecided(g, id, {x, *g.constant(g.node(id).inputs[1])})->at(0));
   };
-  EXPECT_TRUE(of(1e35f));
-  EXPECT_FALSE(of(1e31f));
+  EXPECT_TRUE(open(1e35f));
+  EXPECT_FALSE(open(1e31f));
 }
 
 }  // namespace
