@@ -29,7 +29,7 @@ Tensor read_tensor(ByteReader& from) {
   const auto dims = from.list([&] { return from.get<std::int64_t>(); }, 8);
   std::int64_t count = 1;
   for (const auto d : dims)
-    if (d < 0 || (count *= d) > 1000) from.wrong("a small tensor");
+    if (d < 0 || d > 1000 || (count *= d) > 1000) from.wrong("a small tensor");
   Tensor t(type, dims);
   std::memcpy(t.raw(), from.take(t.bytes()).data(), t.bytes());
   return t;

@@ -18,11 +18,11 @@ constexpr int kDeepest = 40;
 
 Tree leaf(std::string_view name, Tree::Kind kind) { return {std::string(name), kind}; }
 
-Tree other(const protozero::pbf_reader& field, std::string_view bytes) {
-  // What is not named here: "#number wire-type".
-  auto out = leaf("#" + std::to_string(field.tag()), Tree::Kind::bytes);
+/// A field of bytes that the schema does not name: "#number".
+Tree other(protozero::pbf_reader& field) {
+  auto out = leaf("#" + std::to_string(field.tag()), Tree::Kind::bytes);  // before its value is read
   out.integer = static_cast<std::int64_t>(field.wire_type());
-  out.text = std::string(bytes);
+  out.text = field.get_string();
   return out;
 }
 
@@ -42,8 +42,7 @@ void numbers(protozero::pbf_reader& in, const ProtobufField& f, Tree& to, Tree::
   auto copy = in;
   const auto all = get_packed(in);
   if (all.size() > kMostNumbers) {
-    const auto view = copy.get_view();
-    to.children.push_back(other(in, {view.data(), view.size()}));
+    to.children.push_back(other(copy));
     return;
   }
   for (auto v : all) add(v);
@@ -92,8 +91,7 @@ void parse(std::string_view bytes, std::string_view message, Tree& to, int depth
     if (f != fields.end()) {
       parse_field(in, *f, to, depth);
     } else if (in.wire_type() == protozero::pbf_wire_type::length_delimited) {
-      const auto view = in.get_view();
-      to.children.push_back(other(in, {view.data(), view.size()}));
+      to.children.push_back(other(in));
     } else {
       in.skip();
     }

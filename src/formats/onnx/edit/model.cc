@@ -17,18 +17,19 @@ constexpr int kDeepest = 32;  // graphs in attributes of nodes of graphs ...
 /// The field that a reader stands at as it is in the file, behind what `out` has.
 void keep_field(protozero::pbf_reader& in, std::string& out) {
   protozero::pbf_writer writer(out);
+  const auto tag = in.tag();  // a reader that has read its value may have none
   switch (in.wire_type()) {
     case protozero::pbf_wire_type::varint:
-      writer.add_uint64(in.tag(), in.get_uint64());
+      writer.add_uint64(tag, in.get_uint64());
       break;
     case protozero::pbf_wire_type::fixed32:
-      writer.add_fixed32(in.tag(), in.get_fixed32());
+      writer.add_fixed32(tag, in.get_fixed32());
       break;
     case protozero::pbf_wire_type::fixed64:
-      writer.add_fixed64(in.tag(), in.get_fixed64());
+      writer.add_fixed64(tag, in.get_fixed64());
       break;
     case protozero::pbf_wire_type::length_delimited:
-      writer.add_bytes(in.tag(), in.get_view());
+      writer.add_bytes(tag, in.get_view());
       break;
     default:
       fail(ErrorCode::bad_file, "damaged: field {} has an unknown wire type", in.tag());

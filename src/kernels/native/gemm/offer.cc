@@ -315,6 +315,8 @@ void offer_native_matmul(const NodeView& v, Answers& answers) {
   if (v.has(2) && !m.copy_bias) o.consumed.push_back(2);
   const Tensor weights = v.constant(1) ? *v.constant(1) : Tensor();
   o.make = [m = std::move(m), weights](MakeContext& context) mutable -> std::unique_ptr<Executable> {
+    m.main.epilogue.lay(context);
+    if (m.has_tail) m.tail.epilogue.lay(context);
     if (weights.valid()) m.weights = packed_weights(weights, m, context.weights);
     m.bias = gemm::padded_bias(m.bias, 1, m.shape.columns, m.main.panels.padded_columns(), context.weights);
     return std::make_unique<MatMulExecutable>(std::move(m));
