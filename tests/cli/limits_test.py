@@ -12,6 +12,8 @@ import onnx
 from command_case import TOOL, Base, lamina
 from onnx import TensorProto, helper
 
+# The address sanitizer reserves terabytes of addresses.
+RUNS_IN_LITTLE_MEMORY = unittest.skipIf(os.environ.get("LAMINA_SANITIZE"), "the command is built with a sanitizer, which cannot run in little memory")
 HOSTILE = pathlib.Path(__file__).resolve().parents[3] / "shared/cases/hostile"
 
 
@@ -105,6 +107,7 @@ class LimitsTest(Base):
 
         return subprocess.run([TOOL, *map(str, words)], check=False, capture_output=True, text=True, preexec_fn=limit, timeout=120)
 
+    @RUNS_IN_LITTLE_MEMORY
     def test_arrays_that_no_input_wants_are_not_unpacked(self) -> None:
         path = self.bomb({"in0": ("(1, 1000)", 4000), "out0": ("(268435456,)", 1 << 30)})
         done = self.run_in(500, "run", self.model, "--inputs", path, "--threads", 1)
@@ -119,6 +122,7 @@ class LimitsTest(Base):
         done = self.run_in(500, "run", self.model, "--inputs", path, "--threads", 1)
         self.assertIn('there is no input "other"', done.stderr)
 
+    @RUNS_IN_LITTLE_MEMORY
     def test_when_memory_is_gone_there_is_one_line(self) -> None:
         big = self.path / "big.onnx"
         save(big, [helper.make_node("Relu", ["x"], ["y"])], [value("x", [1, 100_000_000])], [value("y", [1, 100_000_000])])
