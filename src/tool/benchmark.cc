@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "api/inside.h"
 #include "base/atomic_file.h"
@@ -155,7 +156,7 @@ int run_benchmark(BenchmarkOptions& o, const Given& given) {
   auto l = load(o, options, steps);
   if (o.only_compiles()) return stop_here(o, l, steps);
   if (!o.app && !o.no_warmup) warm_up(l);
-  const Interruptible here;
+  std::optional<Interruptible> measuring(std::in_place);
   const auto traffic = traffic_of(o, *l.compiled);
   const auto pattern = pattern_of(o, l, traffic, steps);
   steps.step(10, limits_of(o, traffic));
@@ -179,6 +180,7 @@ int run_benchmark(BenchmarkOptions& o, const Given& given) {
                            .counters = o.wants_counters() ? &r.counters : nullptr,
                            .traces = o.trace.empty() ? nullptr : &traces});
   }
+  measuring.reset();  // the report may take longer than an interrupted process has
   if (interrupted())
     tell(fmt::format("lamina: interrupted: these are the results of {} run{}", r.latencies.ms.size(),
                      r.latencies.ms.size() == 1 ? "" : "s"));

@@ -8,8 +8,8 @@ namespace lamina::tool {
 /// Signals that are ignored stay so (nohup).
 void end_by_signals();
 
-/// While one exists, the first signal is only noted, so that a measurement can report its results. If the
-/// process has not ended within a second, it ends as without this object. At most one may exist.
+/// While one exists, the first signal is only noted, so that a measurement can end and report its results. If
+/// this object still exists a second later, the process ends as without it. At most one may exist.
 class Interruptible {
  public:
   Interruptible();
