@@ -208,21 +208,23 @@ class OneNode {
     return out;
   }
 
-  void add_part(const std::vector<Tensor>& in, double part) {
-    if (!is_floats(out_[0].middle)) return;
-    const auto sums = values_of(run(in).at(0)), y = values_of(out_[0].middle);
+  /// Widens finite results by a part of what the node makes of `in`, which it returns; empty for integers.
+  Radius add_part(const std::vector<Tensor>& in, double part) {
+    if (!is_floats(out_[0].middle)) return {};
+    auto sums = values_of(run(in).at(0));
+    const auto y = values_of(out_[0].middle);
     auto& r = radius(0);
     for (std::size_t i = 0; i < r.size(); ++i)
       if (std::isfinite(y[i])) r[i] += part * std::fabs(sums[i]);
+    return sums;
   }
 
   void round_sums() {
-    add_part(sizes(), kRounding);
-    const auto& y = out_[0].middle;
-    if (y.element_type() != ElementType::f32 || y.size() == 0) return;
-    double most = kLargestSum;  // a mean is a sum first
-    if (!node_.op.has(Trait::products)) most /= std::max(1.0, double(middles_[0].size()) / double(y.size()));
-    const auto sums = values_of(run(sizes()).at(0));
+    const auto sums = add_part(sizes(), kRounding);
+    if (out_[0].middle.element_type() != ElementType::f32 || sums.empty()) return;
+    double most = kLargestSum;
+    if (!node_.op.has(Trait::products))  // a mean is a sum first
+      most /= std::max(1.0, static_cast<double>(middles_[0].size()) / static_cast<double>(sums.size()));
     auto& r = radius(0);
     for (std::size_t i = 0; i < r.size(); ++i)
       if (std::fabs(sums[i]) > most) r[i] = kUnbounded;
