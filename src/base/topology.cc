@@ -149,14 +149,14 @@ std::vector<int> affinity_here() {
   std::vector<int> out;
   // The kernel refuses sets that are smaller than its own.
   for (int room = 1024; room <= kMostProcessors; room *= 2) {
-    auto* const set = CPU_ALLOC(static_cast<std::size_t>(room));
-    if (set == nullptr) break;
+    const auto free_set = [](cpu_set_t* set) { CPU_FREE(set); };
+    const std::unique_ptr<cpu_set_t, decltype(free_set)> set(CPU_ALLOC(static_cast<std::size_t>(room)));
+    if (!set) break;
     const auto bytes = CPU_ALLOC_SIZE(static_cast<std::size_t>(room));
-    CPU_ZERO_S(bytes, set);
-    const bool read = sched_getaffinity(0, bytes, set) == 0;
+    CPU_ZERO_S(bytes, set.get());
+    const bool read = sched_getaffinity(0, bytes, set.get()) == 0;
     for (int cpu = 0; read && cpu < room; ++cpu)
-      if (CPU_ISSET_S(static_cast<std::size_t>(cpu), bytes, set)) out.push_back(cpu);
-    CPU_FREE(set);
+      if (CPU_ISSET_S(static_cast<std::size_t>(cpu), bytes, set.get())) out.push_back(cpu);
     if (read) break;
   }
   return out;
