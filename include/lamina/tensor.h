@@ -140,7 +140,7 @@ class Tensor {
                                  const void* data);
   /// Copies values into an owned tensor.
   template <Element T>
-  static Tensor of(Dims shape, std::span<const T> values) {
+  static Tensor of(Dims shape, std::span<const T> values) {  // NOLINT(performance-unnecessary-value-param)
     return copied(element_type_of<T>, std::move(shape), values.data(), values.size());
   }
   template <Element T>

@@ -30,7 +30,11 @@ PACKAGED = {
 KNOWN: dict[str, str] = {}
 
 
-def lamina(*arguments: object, timeout: float = 300) -> subprocess.CompletedProcess[str]:
+# A check of a large model takes minutes where the command is built with a sanitizer.
+TIMEOUT = 1800 if os.environ.get("LAMINA_SANITIZE") else 300
+
+
+def lamina(*arguments: object, timeout: float = TIMEOUT) -> subprocess.CompletedProcess[str]:
     return subprocess.run([TOOL, *map(str, arguments)], capture_output=True, text=True, timeout=timeout)
 
 
