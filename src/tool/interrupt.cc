@@ -37,13 +37,17 @@ void handle(int signal) {
   if (std::signal(signal, on_signal) == SIG_IGN) std::signal(signal, SIG_IGN);
 }
 
+void handle_both() {
+  handle(SIGINT);
+  handle(SIGTERM);
+}
+
 }  // namespace
 
 void end_by_signals() {
   on_terminal = is_terminal(2);
   std::signal(SIGALRM, on_late);
-  handle(SIGINT);
-  handle(SIGTERM);
+  handle_both();
 }
 
 Interruptible::Interruptible() {
@@ -54,6 +58,7 @@ Interruptible::Interruptible() {
 Interruptible::~Interruptible() {
   only_noted.store(false);
   signal_after(std::chrono::milliseconds(0));
+  if (noted.load() != 0) handle_both();  // the next signal ends a report, too, without remains of its files
 }
 
 int interrupted() { return noted.load(std::memory_order_relaxed); }
