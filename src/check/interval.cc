@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
 
 #include "base/error.h"
 #include "base/random.h"
@@ -14,7 +15,9 @@
 #include "ops/elementwise.h"
 #include "ops/eval.h"
 #include "ops/matmul.h"
+#include "ops/pooling.h"
 #include "ops/quantization.h"
+#include "ops/reduction.h"
 
 namespace lamina::check {
 namespace {
@@ -62,6 +65,7 @@ class OneNode {
     } else {
       if (!exact) at_random();
       round_all();
+      if (node_.op.is<ReduceProd>()) round_product();
     }
     return std::move(out_);
   }
@@ -226,12 +230,38 @@ class OneNode {
     return sums;
   }
 
+  /// A mean is a sum first, of so many terms. Windows of AvgPool overlap.
+  double terms_of_mean(std::size_t results) const {
+    if (node_.op.has(Trait::products)) return 1;
+    double terms = static_cast<double>(middles_[0].size()) / static_cast<double>(results);
+    if (const auto* pool = node_.op.as<AvgPool>())
+      terms = std::accumulate(pool->kernel.begin(), pool->kernel.end(), 1.0, std::multiplies<>());
+    return std::max(1.0, terms);
+  }
+
+  /// Where f32 holds a product but not all that may stand on the way to it, the order of the factors decides.
+  void round_product() {
+    if (out_[0].middle.element_type() != ElementType::f32) return;
+    const auto product_of = [&](double low, double high) {
+      auto factors = values_of(middles_[0]);
+      for (auto& v : factors) v = std::isfinite(v) ? std::clamp(std::fabs(v), low, high) : 1;
+      auto in = middles_;
+      in[0] = from_doubles(ElementType::f64, middles_[0].shape(), factors);
+      return values_of(run(in).at(0));
+    };
+    const auto large = product_of(1, kUnbounded), small = product_of(0, 1);
+    auto& r = radius(0);
+    for (std::size_t i = 0; i < r.size(); ++i) {
+      const bool over = large[i] > FLT_MAX, under = small[i] < FLT_MIN;
+      const double product = large[i] * small[i];
+      if ((over && under) || (over && product <= FLT_MAX) || (under && product >= FLT_MIN)) r[i] = kUnbounded;
+    }
+  }
+
   void round_sums() {
     const auto sums = add_part(sizes(), kRounding);
     if (out_[0].middle.element_type() != ElementType::f32 || sums.empty()) return;
-    double most = kLargestSum;
-    if (!node_.op.has(Trait::products))  // a mean is a sum first
-      most /= std::max(1.0, static_cast<double>(middles_[0].size()) / static_cast<double>(sums.size()));
+    const double most = kLargestSum / terms_of_mean(sums.size());
     auto& r = radius(0);
     for (std::size_t i = 0; i < r.size(); ++i)
       if (std::fabs(sums[i]) > most) r[i] = kUnbounded;

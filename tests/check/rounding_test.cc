@@ -220,5 +220,34 @@ TEST(Rounding, a_mean_is_a_sum_first) {
   EXPECT_FALSE(open(1e31f));
 }
 
+TEST(Rounding, windows_of_a_mean_may_overlap) {
+  const auto open = [](float value) {
+    const auto radius = radius_of(
+        "graph (x: f32[1,1,40,40]) -> (y) {\n y = AvgPool(x) kernel=[39,39] pads_begin=[19,19] "
+        "pads_end=[19,19]\n}\n",
+        {floats({1, 1, 40, 40}, std::vector<float>(1600, value))});
+    return std::isinf(radius->at(820));
+  };
+  EXPECT_TRUE(open(2.5e35f));
+  EXPECT_FALSE(open(1e32f));
+}
+
+/// 1e30 * 1e30 * 1e-30 * 1e-30 is 1, infinity or 0.
+TEST(Rounding, a_product_that_passes_the_range_of_f32_on_the_way) {
+  const auto open = [](const std::vector<float>& x) {
+    const auto radius =
+        radius_of("graph (x: f32[1,4]) -> (y) {\n a = const i64[1] {1}\n y = ReduceProd(x, a)\n}\n",
+                  {floats({1, 4}, x), Tensor::of<std::int64_t>({1}, std::vector<std::int64_t>{1})});
+    return radius && std::isinf(radius->at(0));
+  };
+  EXPECT_TRUE(open({1e30f, 1e30f, 1e-30f, 1e-30f}));
+  EXPECT_TRUE(open({1e30f, 1e30f, 0, 1}));
+  EXPECT_TRUE(open({1e-30f, 1e-30f, 1e30f, 1}));
+  EXPECT_FALSE(open({1e30f, 1e30f, 1e30f, 1}));  // infinity in any order
+  EXPECT_FALSE(open({1e-30f, 1e-30f, 1e-30f, 1}));
+  EXPECT_FALSE(open({1e20f, -1e18f, 0, 3}));
+  EXPECT_FALSE(open({std::nanf(""), 1e30f, 1, 1}));
+}
+
 }  // namespace
 }  // namespace lamina::check
