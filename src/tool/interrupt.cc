@@ -31,7 +31,10 @@ extern "C" void on_signal(int signal) {
   signal_after(kPatience);
 }
 
-extern "C" void on_late(int) { end_now(noted.load()); }
+/// Another thread may have set the timer while the measurement ended.
+extern "C" void on_late(int) {
+  if (only_noted.load()) end_now(noted.load());
+}
 
 void handle(int signal) {
   if (std::signal(signal, on_signal) == SIG_IGN) std::signal(signal, SIG_IGN);
