@@ -20,7 +20,7 @@ Difference judged(const Graph& g, NodeId id, const std::vector<Tensor>& in, cons
                   const Tensor& wanted) {
   auto d = difference(got, wanted);
   if (!d.within && d.comparable)
-    if (const auto slack = undecided(g, id, in)) grant(d, got, wanted, *slack);
+    if (const auto slack = undecided(g, id, in, wanted)) grant(d, got, wanted, *slack);
   return d;
 }
 
@@ -153,20 +153,29 @@ std::vector<Tensor> check_bf16_parts(const Run& run, const std::function<void(do
   return results;
 }
 
+/// True if a layer gave other numbers than the interpreter, and was right to, or rules did, in numbers that
+/// are not finite in one of both or that have steps.
+bool any_undecided(const Findings& found) {
+  return std::any_of(found.layers.begin(), found.layers.end(),
+                     [](const LayerCheck& l) { return l.difference.undecided != 0; }) ||
+         std::any_of(found.values.begin(), found.values.end(), [](const ValueCheck& v) {
+           return v.difference.undecided != 0 && v.difference.mismatches != 0;
+         });
+}
+
 /// Whole outputs against the reference and against stored ones.
 class Outputs {
  public:
-  /// `wanted`: what the interpreter gives on the model as it runs, `exact` in f32. Where layers chose
-  /// otherwise than the interpreter, and were right to, what follows from it is in the outputs.
-  Outputs(const Run& run, const std::vector<Tensor>& wanted, const std::vector<Tensor>& exact,
-          const std::vector<LayerCheck>& layers)
+  /// `wanted`: what the interpreter gives on the model as it runs, `exact` in f32. `undecided`: layers or
+  /// rules gave other numbers than the interpreter, and were right to: what follows from that is in the
+  /// outputs.
+  Outputs(const Run& run, const std::vector<Tensor>& wanted, const std::vector<Tensor>& exact, bool undecided)
       : run_(run),
         wanted_(wanted),
         bf16_(run.before_bf16),
         quantised_(bf16_ || quantises(run.original)),
         tolerance_(run.half || bf16_ ? kOfHalf : kOfKernels),
-        undecided_(std::any_of(layers.begin(), layers.end(),
-                               [](const LayerCheck& l) { return l.difference.undecided != 0; })),
+        undecided_(undecided),
         chosen_(chosen_results(run.original)),
         stored_(run.original, run.inputs, exact, run.half, bf16_) {}
 
@@ -230,12 +239,12 @@ Findings check_run(const Run& run, const std::function<void(double)>& progress) 
   Findings found;
   if (!run.before_bf16) {
     const auto wanted = check_parts(run, progress, found);
-    found.outputs = Outputs(run, wanted, wanted, found.layers).check();
+    found.outputs = Outputs(run, wanted, wanted, any_undecided(found)).check();
     return found;
   }
   std::vector<Tensor> lowered;
   const auto exact = check_bf16_parts(run, progress, found, lowered);
-  found.outputs = Outputs(run, lowered, exact, found.layers).check();
+  found.outputs = Outputs(run, lowered, exact, any_undecided(found)).check();
   for (std::size_t i = 0; i < run.outputs.size(); ++i)
     found.drifts.push_back({run.outputs[i].name, "f32", difference(run.outputs[i].got, exact.at(i))});
   return found;

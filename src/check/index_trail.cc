@@ -7,6 +7,7 @@
 
 #include "base/element_types.h"
 #include "base/error.h"
+#include "base/half.h"
 #include "ops/elementwise.h"
 #include "ops/eval.h"
 #include "ops/gathering.h"
@@ -24,6 +25,15 @@ constexpr double kMostNumbers = 1 << 27;
 /// that number.
 double rounding_of(ElementType type) {
   return !is_float(type) ? 0 : type == ElementType::bf16 ? 0x1p-6 : is_half(type) ? 0x1p-9 : 0x1p-20;
+}
+
+/// True if the half type holds the number as `value`, be it off by `rounding` before.
+bool is_stored(ElementType type, Exact value, Exact number, double rounding) {
+  const auto stored = [&](Exact v) -> Exact {
+    const auto f = static_cast<float>(v);
+    return type == ElementType::bf16 ? to_float(to_bf16(f)) : to_float(to_f16(f));
+  };
+  return stored(number - rounding) <= value && value <= stored(number + rounding);
 }
 
 /// For each value whether it depends on the numbers in the inputs, not only on their shapes.
@@ -210,8 +220,7 @@ void IndexReader::find_line() {
 }
 
 std::vector<std::vector<std::int64_t>> IndexReader::read(const Tensor& result) const {
-  const auto values = exact_numbers(result);
-  return linear_ ? read_by_line(values) : read_by_trying(values, rounding_of(result.element_type()));
+  return linear_ ? read_by_line(exact_numbers(result)) : read_by_trying(result);
 }
 
 IndexReader::Indices IndexReader::read_by_line(const std::vector<Exact>& values) const {
@@ -224,19 +233,26 @@ IndexReader::Indices IndexReader::read_by_line(const std::vector<Exact>& values)
   return out;
 }
 
-/// Floats may be rounded in another way elsewhere, or be stored in fewer bits: the index is taken that gives
-/// the nearest number.
-IndexReader::Indices IndexReader::read_by_trying(const std::vector<Exact>& values, double stored) const {
+/// Floats may be rounded in another way elsewhere: the index is taken that gives the nearest number. They may
+/// also be stored in fewer bits, where several indices give the same.
+IndexReader::Indices IndexReader::read_by_trying(const Tensor& result) const {
+  const auto values = exact_numbers(result);
+  const auto type = result.element_type();
+  const double share = rounding_of(type);
+  const auto& last = trail_.steps.back();
+  const bool fewer_bits =
+      is_half(type) && !is_half(graph_.type(graph_.node(last.node).outputs[last.output]).element);
   Indices out(values.size());
   std::vector<Exact> nearest(values.size(), std::numeric_limits<Exact>::infinity());
   for (std::int64_t j = 0; j < size_; ++j) {
     const auto made = result_of(j);
     for (std::size_t e = 0; made && e < values.size(); ++e) {
       const Exact number = made->numbers[e];
-      const bool same = number == values[e] || (std::isnan(number) && std::isnan(values[e]));
+      const double rounding = made->roundings.empty() ? 0 : made->roundings[e];
+      const bool same = number == values[e] || (std::isnan(number) && std::isnan(values[e])) ||
+                        (fewer_bits && rounding > 0 && is_stored(type, values[e], number, rounding));
       const Exact off = same ? 0 : std::fabs(number - values[e]);
-      const Exact allowed =
-          made->roundings.empty() ? 0 : std::max<Exact>(made->roundings[e], stored * std::fabs(number));
+      const Exact allowed = rounding > 0 ? std::max<Exact>(rounding, share * std::fabs(number)) : 0;
       if (!(off <= allowed) || off > nearest[e]) continue;
       if (off < nearest[e]) out[e].clear();
       nearest[e] = off;

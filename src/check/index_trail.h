@@ -57,8 +57,7 @@ class IndexReader {
   void find_sources();
   void find_line();
   Indices read_by_line(const std::vector<Exact>& values) const;
-  /// `stored`: what rounding to the result's type may change, as a share of a number.
-  Indices read_by_trying(const std::vector<Exact>& values, double stored) const;
+  Indices read_by_trying(const Tensor& result) const;
 
   const Graph& graph_;
   const IndexTrail& trail_;

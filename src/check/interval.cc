@@ -1,9 +1,9 @@
 #include "check/interval.h"
 
 #include <algorithm>
-#include <cfloat>
 #include <cmath>
 #include <limits>
+#include <numeric>
 
 #include "base/error.h"
 #include "base/random.h"
@@ -15,7 +15,9 @@
 #include "ops/elementwise.h"
 #include "ops/eval.h"
 #include "ops/matmul.h"
+#include "ops/pooling.h"
 #include "ops/quantization.h"
+#include "ops/reduction.h"
 
 namespace lamina::check {
 namespace {
@@ -23,10 +25,8 @@ namespace {
 /// Bound of rounding, relative to the sum of magnitudes and to results of later functions. No rounding turns
 /// a number into an infinity.
 constexpr double kRounding = 0x1p-20;
-/// Where the magnitudes of an f32 sum's terms add up to more, the order of the terms, or a transform of them
-/// as Winograd's, decides whether it passes f32's range on the way.
-constexpr double kLargestSum = FLT_MAX / 1024;
 constexpr double kUnbounded = std::numeric_limits<double>::infinity();
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 /// Operators that mix their operand's elements: so many times moved at random, and how much more than what
 /// was found that way is granted.
 constexpr int kTries = 4;
@@ -65,6 +65,7 @@ class OneNode {
     } else {
       if (!exact) at_random();
       round_all();
+      if (node_.op.is<ReduceProd>()) round_product();
     }
     return std::move(out_);
   }
@@ -72,13 +73,19 @@ class OneNode {
  private:
   std::vector<Tensor> run(const std::vector<Tensor>& in) const { return interpret_node(node_, in); }
 
-  /// The operand, each element moved by its radius times what `times` says.
+  /// The operand, each element moved by its radius times what `times` says, if that is a number. An element
+  /// with an infinite radius may be anything: it becomes an infinity, or NaN as `times`, whatever it was.
   template <class F>
   Tensor moved(const Interval& x, F&& times) const {
     if (x.radius.empty()) return x.middle;
     auto values = values_of(x.middle);
-    for (std::size_t i = 0; i < values.size(); ++i)
-      if (x.radius[i] != 0) values[i] += times(i) * x.radius[i];
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      const double r = x.radius[i], by = times(i);
+      if (std::isinf(r))
+        values[i] = by * r;
+      else if (r != 0 && !std::isnan(by))
+        values[i] += by * r;
+    }
     return of(x.middle, values);
   }
 
@@ -121,23 +128,22 @@ class OneNode {
     }
   }
 
-  /// Element by element the function is taken to rise or fall between the two ends of each operand.
+  /// Element by element the function is taken to rise or fall between the two ends of each operand. What may
+  /// be anything may be NaN, too.
   void one_by_one() {
     for (std::size_t j = 0; j < in_.size(); ++j) {
       if (in_[j].radius.empty()) continue;
-      std::vector<Radius> most;
-      for (const double times : {-1.0, 1.0}) {
+      const bool any = is_floats(middles_[j]) && std::ranges::count(in_[j].radius, kUnbounded) != 0;
+      Radius most(out_[0].middle.size(), 0);
+      for (const double times : {-1.0, 1.0, kNan}) {
+        if (std::isnan(times) && !any) continue;
         auto in = middles_;
         in[j] = moved(in_[j], [&](std::size_t) { return times; });
-        auto off = distances(in);
-        if (most.empty()) {
-          most = std::move(off);
-          continue;
-        }
-        for (std::size_t i = 0; i < off[0].size(); ++i) most[0][i] = std::max(most[0][i], off[0][i]);
+        const auto off = distances(in);
+        for (std::size_t i = 0; i < most.size(); ++i) most[i] = std::max(most[i], off[0][i]);
       }
       auto& r = radius(0);
-      for (std::size_t i = 0; i < r.size(); ++i) r[i] += most[0][i];
+      for (std::size_t i = 0; i < r.size(); ++i) r[i] += most[i];
     }
   }
 
@@ -195,12 +201,17 @@ class OneNode {
     }
   }
 
-  /// Magnitudes. What is no finite number decides a sum whatever the order, and counts as 0.
+  /// Magnitudes, in f32: kernels keep sums of f16 in f32, and what cancels may pass the range of f16. What is
+  /// no finite number decides a sum whatever the order, and counts as 0.
   static Tensor size_of(const Tensor& t) {
     if (!is_floats(t)) return t;
     auto values = values_of(t);
     for (auto& v : values) v = std::isfinite(v) ? std::fabs(v) : 0;
-    return of(t, values);
+    return as_sum(t, values);
+  }
+  static Tensor as_sum(const Tensor& like, const Radius& values) {
+    const bool wide = bits_of(like.element_type()) > 32;
+    return from_doubles(wide ? like.element_type() : ElementType::f32, like.shape(), values);
   }
   std::vector<Tensor> sizes() const {
     std::vector<Tensor> out;
@@ -219,12 +230,38 @@ class OneNode {
     return sums;
   }
 
+  /// A mean is a sum first, of so many terms. Windows of AvgPool overlap.
+  double terms_of_mean(std::size_t results) const {
+    if (node_.op.has(Trait::products)) return 1;
+    double terms = static_cast<double>(middles_[0].size()) / static_cast<double>(results);
+    if (const auto* pool = node_.op.as<AvgPool>())
+      terms = std::accumulate(pool->kernel.begin(), pool->kernel.end(), 1.0, std::multiplies<>());
+    return std::max(1.0, terms);
+  }
+
+  /// Where f32 holds a product but not all that may stand on the way to it, the order of the factors decides.
+  void round_product() {
+    if (out_[0].middle.element_type() != ElementType::f32) return;
+    const auto product_of = [&](double low, double high) {
+      auto factors = values_of(middles_[0]);
+      for (auto& v : factors) v = std::isfinite(v) ? std::clamp(std::fabs(v), low, high) : 1;
+      auto in = middles_;
+      in[0] = from_doubles(ElementType::f64, middles_[0].shape(), factors);
+      return values_of(run(in).at(0));
+    };
+    const auto large = product_of(1, kUnbounded), small = product_of(0, 1);
+    auto& r = radius(0);
+    for (std::size_t i = 0; i < r.size(); ++i) {
+      const bool over = large[i] > FLT_MAX, under = small[i] < FLT_MIN;
+      const double product = large[i] * small[i];
+      if ((over && under) || (over && product <= FLT_MAX) || (under && product >= FLT_MIN)) r[i] = kUnbounded;
+    }
+  }
+
   void round_sums() {
     const auto sums = add_part(sizes(), kRounding);
     if (out_[0].middle.element_type() != ElementType::f32 || sums.empty()) return;
-    double most = kLargestSum;
-    if (!node_.op.has(Trait::products))  // a mean is a sum first
-      most /= std::max(1.0, static_cast<double>(middles_[0].size()) / static_cast<double>(sums.size()));
+    const double most = kLargestSum / terms_of_mean(sums.size());
     auto& r = radius(0);
     for (std::size_t i = 0; i < r.size(); ++i)
       if (std::fabs(sums[i]) > most) r[i] = kUnbounded;
@@ -263,10 +300,13 @@ class OneNode {
     for (std::size_t j = 0; j < std::min<std::size_t>(2, in_.size()); ++j) {
       if (in_[j].radius.empty()) continue;
       std::vector<Tensor> in{size_of(middles_[0]), size_of(middles_[1])};
-      in[j] = of(middles_[j], in_[j].radius);
+      in[j] = as_sum(middles_[j], in_[j].radius);
       if (!node_.op.is<MatMul>())  // without bias
         for (std::size_t k = 3; k < in_.size(); ++k) in.resize(k), in.push_back(middles_[k]);
-      add_part(in, 1);
+      const auto sums = add_part(in, 1);
+      auto& r = radius(0);
+      for (std::size_t i = 0; i < r.size(); ++i)  // an operand may be anything, or a sum passes the range
+        if (!std::isfinite(sums[i])) r[i] = kUnbounded;
     }
     if (in_.size() > 2 && !in_[2].radius.empty()) {  // a bias
       double most = 0;

@@ -1,11 +1,16 @@
 #pragma once
 /// How far correct arithmetic may be off: tensors with a radius, led through a graph.
+#include <cfloat>
 #include <functional>
 #include <vector>
 
 #include "graph/graph.h"
 
 namespace lamina::check {
+
+/// Where the magnitudes of an f32 sum's terms add up to more, the order of the terms, or a transform of them
+/// as Winograd's, decides whether it passes f32's range on the way.
+inline constexpr double kLargestSum = FLT_MAX / 1024;
 
 /// A tensor and how far correct results may be off, element by element; without `radius` it is exact.
 struct Interval {

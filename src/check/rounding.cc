@@ -1,8 +1,10 @@
 #include "check/rounding.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "check/interval.h"
+#include "check/recurrent_sums.h"
 #include "graph/subgraph.h"
 
 namespace lamina::check {
@@ -21,12 +23,25 @@ bool any_is(const Graph& graph, bool (*such)(const Node&)) {
   return false;
 }
 
+/// What `undecided` says of a recurrent network: as much for each number of a sequence.
+std::optional<std::vector<double>> undecided_recurrent(const Node& node, const std::vector<Tensor>& in,
+                                                       const Tensor& result) {
+  const auto beyond = recurrent_sums_beyond(kLargestSum, node, in);
+  if (result.element_type() != ElementType::f32 || std::ranges::count(beyond, true) == 0) return std::nullopt;
+  std::vector<double> radius(result.size(), 0);
+  for (std::size_t i = 0; i < radius.size(); ++i)  // the batch is the first axis of all results
+    if (beyond[i / (radius.size() / beyond.size())]) radius[i] = std::numeric_limits<double>::infinity();
+  return radius;
+}
+
 }  // namespace
 
 bool quantises(const Graph& graph) { return any_is(graph, has_levels); }
 
-std::optional<std::vector<double>> undecided(const Graph& graph, NodeId id, const std::vector<Tensor>& in) {
+std::optional<std::vector<double>> undecided(const Graph& graph, NodeId id, const std::vector<Tensor>& in,
+                                             const Tensor& result) {
   const Node& node = graph.node(id);
+  if (node.op.family() == OpFamily::recurrent) return undecided_recurrent(node, in, result);
   if (!node.op.has(Trait::epilogue | Trait::products | Trait::sums) || node.op.has(Trait::elementwise) ||
       node.outputs.size() != 1)
     return std::nullopt;

@@ -40,6 +40,7 @@ void WireNumbers::store(Tensor& to) const {
   const auto type = to.element_type();
   if (type == ElementType::f32) return store_as<float>(to, floats_);
   if (type == ElementType::f64) return store_as<double>(to, doubles_);
+  if (type == ElementType::boolean) return store_as<bool>(to, integers_);  // 256 is true, too
   switch (bits_of(type)) {
     case 64:
       return store_as<std::int64_t>(to, integers_);

@@ -25,6 +25,7 @@ Shape shape_of_length(const Dim& length) {
 /// there are no elements and no size follows.
 Dim rest_of(const InferContext& c, std::vector<Dim> all, const std::vector<Dim>& taken) {
   const bool empty = std::ranges::any_of(all, [](const Dim& d) { return d.is(0); });
+  const bool maybe_empty = std::ranges::any_of(all, [](const Dim& d) { return d.fits(0); });
   std::vector<Dim> left;
   for (const auto& t : taken) {
     const auto same = std::find_if(all.begin(), all.end(), [&](const Dim& d) { return d.same(t); });
@@ -48,11 +49,12 @@ Dim rest_of(const InferContext& c, std::vector<Dim> all, const std::vector<Dim>&
     below = saturated_mul(below, d.size());
   }
   if (below == 0) {
-    c.require(!unknown.known() || above == 0, "{} elements do not fit a shape with a dimension of 0", above);
-    return above == 0 ? Dim(0) : Dim();
+    c.require(!unknown.known() || maybe_empty, "{} elements do not fit a shape with a dimension of 0", above);
+    return empty && unknown.known() ? Dim(above) : Dim();
   }
   if (above % below == 0) return unknown * Dim(above / below);
   if (empty) return Dim(0);
+  if (unknown.known() && maybe_empty) return {};  // a size that cancels may be 0: then it fits
   c.require(!unknown.known(), "{} elements are not a multiple of {}", above, below);
   return floor_div(unknown * Dim(above), below);
 }

@@ -31,10 +31,18 @@ extern "C" void on_signal(int signal) {
   signal_after(kPatience);
 }
 
-extern "C" void on_late(int) { end_now(noted.load()); }
+/// Another thread may have set the timer while the measurement ended.
+extern "C" void on_late(int) {
+  if (only_noted.load()) end_now(noted.load());
+}
 
 void handle(int signal) {
   if (std::signal(signal, on_signal) == SIG_IGN) std::signal(signal, SIG_IGN);
+}
+
+void handle_both() {
+  handle(SIGINT);
+  handle(SIGTERM);
 }
 
 }  // namespace
@@ -42,8 +50,7 @@ void handle(int signal) {
 void end_by_signals() {
   on_terminal = is_terminal(2);
   std::signal(SIGALRM, on_late);
-  handle(SIGINT);
-  handle(SIGTERM);
+  handle_both();
 }
 
 Interruptible::Interruptible() {
@@ -54,6 +61,7 @@ Interruptible::Interruptible() {
 Interruptible::~Interruptible() {
   only_noted.store(false);
   signal_after(std::chrono::milliseconds(0));
+  if (noted.load() != 0) handle_both();  // the next signal ends a report, too, without remains of its files
 }
 
 int interrupted() { return noted.load(std::memory_order_relaxed); }

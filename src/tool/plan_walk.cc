@@ -1,5 +1,6 @@
 #include "tool/plan_walk.h"
 
+#include <algorithm>
 #include <numeric>
 
 namespace lamina::tool {
@@ -67,20 +68,41 @@ PlanWalk::Origin PlanWalk::origin_of(const Plan& plan, std::uint32_t tensor) {
   return origin_of(plan, plan.tensors[tensor].value);
 }
 
+/// Files may have long chains of nodes for which nothing runs, so this does not recurse.
 PlanWalk::Origin PlanWalk::origin_of(const Plan& plan, ValueId value) {
-  if (const auto it = by_value_.find(value); it != by_value_.end()) return it->second;
   const auto& g = plan.graph;
-  const auto id = g.producer(value);
-  if (!id.valid()) return by_value_[value] = {add_constant(plan, value), 0};
-  Reads reads;
-  for (const auto in : g.node(id).inputs)
-    if (in.valid() && !g.constant(in)) reads.push_back({origin_of(plan, in), g.type(in)});
-  Origin origin{add_idle(plan, id, reads), 0};
-  for (const auto out : g.node(id).outputs) {
-    by_value_[out] = origin;
-    ++origin.port;
+  const auto is_missing = [&](ValueId v) { return v.valid() && !g.constant(v) && !by_value_.contains(v); };
+  std::vector<ValueId> wanted{value};  // each is read by the maker of the one before
+  while (!wanted.empty()) {
+    const auto v = wanted.back();
+    const auto id = g.producer(v);
+    if (by_value_.contains(v)) {
+      wanted.pop_back();
+    } else if (!id.valid()) {
+      by_value_[v] = {add_constant(plan, v), 0};
+    } else {
+      const auto& in = g.node(id).inputs;
+      const auto next = std::find_if(in.begin(), in.end(), is_missing);
+      if (next != in.end())
+        wanted.push_back(*next);
+      else
+        add_idle_node(plan, id);
+    }
   }
   return by_value_.at(value);
+}
+
+/// The origins of all that the node reads are known.
+void PlanWalk::add_idle_node(const Plan& plan, NodeId id) {
+  const auto& g = plan.graph;
+  Reads reads;
+  for (const auto v : g.node(id).inputs)
+    if (v.valid() && !g.constant(v)) reads.push_back({by_value_.at(v), g.type(v)});
+  Origin origin{add_idle(plan, id, reads), 0};
+  for (const auto v : g.node(id).outputs) {
+    by_value_[v] = origin;
+    ++origin.port;
+  }
 }
 
 }  // namespace lamina::tool

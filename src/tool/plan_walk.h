@@ -47,6 +47,7 @@ class PlanWalk {
   void add_results(const Plan& plan);
   Origin origin_of(const Plan& plan, std::uint32_t tensor);
   Origin origin_of(const Plan& plan, ValueId value);
+  void add_idle_node(const Plan& plan, NodeId node);
 
   std::vector<Origin> inputs_;        ///< of the current plan
   std::vector<std::size_t> results_;  ///< of the current plan: numbers of the model's outputs

@@ -158,5 +158,21 @@ TEST(CheckRun, stored_outputs_without_elements) {
   }
 }
 
+/// The sums of the convolution pass f32's range. With the factor in its weights they do not.
+TEST(CheckRun, what_follows_from_a_sum_that_rules_keep_in_range_is_no_mismatch) {
+  const Ran ran(R"(graph (x: f32[1,2,4,4]) -> (y) {
+  w = const f32[2,2,1,1] {3e38, 3e38, 1e38, 2}
+  conv = Convolution(x, w)
+  f = const f32[] {0.001}
+  y = Multiply(conv, f)
+}
+)");
+  const auto found = ran.check(ran.output());
+  EXPECT_EQ(found.faults(), 0u);
+  ASSERT_EQ(found.outputs.size(), 1u);
+  EXPECT_EQ(found.outputs[0].against, "layers one by one");
+  EXPECT_EQ(ran.check(ran.output(1e36f, 7)).faults(), 1u);
+}
+
 }  // namespace
 }  // namespace lamina::check

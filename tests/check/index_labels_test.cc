@@ -144,6 +144,32 @@ TEST(IndexLabels, labels_whose_numbers_are_rounded) {
   }
 }
 
+/// Stored as f16, 33 to 65 in steps of 0.0143 are two or three indices each: one of them may be meant, others
+/// not.
+TEST(IndexLabels, labels_that_are_not_told_apart_in_fewer_bits) {
+  Judged model(R"(graph (x: f32[1,4600]) -> (y) {
+  k = const i64[] {40}
+  v, i = TopK(x, k) axis=1
+  f = Convert(i) destination_type=f32
+  start = const f32[] {0.5}
+  c = Add(f, start)
+  width = const f32[] {0.0142857146}
+  y = Multiply(c, width)
+}
+)",
+               {floats({1, 4600}, 7)});
+  for (const auto type : {ElementType::f16, ElementType::bf16}) {
+    RIGHT(model.stored(convert(model.exact(), type)));
+    for (const double off : {0.3, 3.0}) {
+      auto numbers = to_doubles(model.exact());
+      numbers[7] += numbers[7] > 30 ? -off : off;
+      const auto a = model.stored(from_doubles(type, {1, 40}, numbers));
+      if (type == ElementType::bf16 && off < 1) continue;
+      EXPECT_FALSE(a.ok()) << name_of(type) << off;
+    }
+  }
+}
+
 /// How much is a rounding depends on the number itself, not on other labels.
 TEST(IndexLabels, small_numbers_beside_large_ones) {
   Judged model(pairs_of_classes(R"(  v, i = TopK(scores, k) axis=1

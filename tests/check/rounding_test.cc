@@ -7,6 +7,8 @@
 
 #include "base/random.h"
 #include "graph/text.h"
+#include "interpreter/interpreter.h"
+#include "ops/eval.h"
 #include "ops/operators.h"
 
 namespace lamina::check {
@@ -20,7 +22,8 @@ Tensor floats(const Dims& dims, const std::vector<float>& values) {
 
 std::optional<std::vector<double>> radius_of(const std::string& text, const std::vector<Tensor>& in) {
   const auto g = parse_graph(text, operators());
-  return undecided(g, g.order().at(0), in);
+  const auto id = g.order().at(0);
+  return undecided(g, id, in, interpret_node(g.node(id), in).at(0));
 }
 
 /// x0 + x1, rounded to integers from -8 to 7.
@@ -164,16 +167,86 @@ TEST(Rounding, a_sum_that_passes_the_range_of_f32_on_the_way) {
   EXPECT_FALSE(open({std::numeric_limits<float>::infinity(), 1, std::nanf(""), 1, 2, 3}));
 }
 
+/// -6e38 is HardSwish's NaN if it is an infinity, and -0 if it is a number in the kernel's order.
+TEST(Rounding, a_function_of_a_sum_that_may_be_anything) {
+  for (const std::string stage : {"HSwish", "Swish", "Sigmoid", "Relu"}) {
+    const auto radius = radius_of(
+        "graph (x: f32[1,3,1,2], w: f32[1,3,1,1]) -> (y) {\n y = Convolution(x, w) {\n "
+        "body graph (r: f32[1,1,1,2]) -> (q) {\n q = " +
+            stage + "(r)\n }\n }\n}\n",
+        {floats({1, 3, 1, 2}, {-3e38f, 1, -3e38f, 2, 1e38f, 3}), floats({1, 3, 1, 1}, {1, 1, 1})});
+    ASSERT_TRUE(radius) << stage;
+    EXPECT_TRUE(std::isinf((*radius)[0])) << stage;
+    EXPECT_LT((*radius)[1], 1e-4) << stage;
+  }
+}
+
+/// Kernels add up products of f16 in f32: 90000 - 90000 is a number.
+TEST(Rounding, sums_of_halves_may_cancel) {
+  const auto halves = [](const Dims& dims, const std::vector<double>& v) {
+    return from_doubles(ElementType::f16, dims, v);
+  };
+  const auto radius = radius_of("graph (x: f16[1,2], w: f16[2,1]) -> (y) {\n y = MatMul(x, w)\n}\n",
+                                {halves({1, 2}, {300, 300}), halves({2, 1}, {300, -300})});
+  ASSERT_TRUE(radius);
+  EXPECT_NEAR((*radius)[0], 180000 * 0x1p-20, 1e-6);
+}
+
+TEST(Rounding, gates_of_a_sequence_whose_sums_pass_the_range_of_f32) {
+  const auto open = [](float value) {
+    return radius_of(
+        "graph (x: f32[2,1,2], h: f32[2,1,1], w: f32[1,3,2], r: f32[1,3,1]) -> (y) {\n y, s = GRUSequence(x, "
+        "h, _, "
+        "w, r) hidden_size=1\n}\n",
+        {floats({2, 1, 2}, {1, 2, value, 1}), floats({2, 1, 1}, {0, 0}), Tensor(),
+         floats({1, 3, 2}, {1, 2, 1, 2, 1, 2}), floats({1, 3, 1}, {1, 1, 1})});
+  };
+  EXPECT_FALSE(open(1e35f));
+  ASSERT_TRUE(open(3e38f));
+  EXPECT_EQ((*open(3e38f))[0], 0);  // the other sequence
+  EXPECT_TRUE(std::isinf((*open(3e38f))[1]));
+}
+
 TEST(Rounding, a_mean_is_a_sum_first) {
   const auto open = [](float value) {
     const auto g = parse_graph(
         "graph (x: f32[1,4096]) -> (y) {\n a = const i64[1] {1}\n y = ReduceMean(x, a)\n}\n", operators());
     const auto id = g.order().at(0);
     const auto x = floats({1, 4096}, std::vector<float>(4096, value));
-    return std::isinf(undecided(g, id, {x, *g.constant(g.node(id).inputs[1])})->at(0));
+    const std::vector<Tensor> in{x, *g.constant(g.node(id).inputs[1])};
+    return std::isinf(undecided(g, id, in, interpret_node(g.node(id), in).at(0))->at(0));
   };
   EXPECT_TRUE(open(1e35f));
   EXPECT_FALSE(open(1e31f));
+}
+
+TEST(Rounding, windows_of_a_mean_may_overlap) {
+  const auto open = [](float value) {
+    const auto radius = radius_of(
+        "graph (x: f32[1,1,40,40]) -> (y) {\n y = AvgPool(x) kernel=[39,39] pads_begin=[19,19] "
+        "pads_end=[19,19]\n}\n",
+        {floats({1, 1, 40, 40}, std::vector<float>(1600, value))});
+    return std::isinf(radius->at(820));
+  };
+  EXPECT_TRUE(open(2.5e35f));
+  EXPECT_FALSE(open(1e32f));
+}
+
+/// 1e30 * 1e30 * 1e-30 * 1e-30 is 1, infinity or 0.
+TEST(Rounding, a_product_that_passes_the_range_of_f32_on_the_way) {
+  const auto open = [](const std::vector<float>& x) {
+    const auto radius =
+        radius_of("graph (x: f32[1,4]) -> (y) {\n a = const i64[1] {1}\n y = ReduceProd(x, a)\n}\n",
+                  {floats({1, 4}, x), Tensor::of<std::int64_t>({1}, std::vector<std::int64_t>{1})});
+    return radius && std::isinf(radius->at(0));
+  };
+  EXPECT_TRUE(open({1e30f, 1e30f, 1e-30f, 1e-30f}));
+  EXPECT_TRUE(open({1e30f, 1e30f, 0, 1}));
+  EXPECT_TRUE(open({1e-30f, 1e-30f, 1e30f, 1}));
+  EXPECT_FALSE(open({1e30f, 1e30f, 1e30f, 1}));  // infinity in any order
+  EXPECT_FALSE(open({1e-30f, 1e-30f, 1e-30f, 1}));
+  EXPECT_FALSE(open({1e20f, -1e18f, 0, 3}));
+  EXPECT_FALSE(open({std::nanf(""), 1e30f, 1, 1}));
 }
 
 }  // namespace

@@ -191,6 +191,17 @@ class Interrupted(Base):
                 self.assertTrue(document["interrupted"])
                 self.assertGreaterEqual(document["count"], 1)
 
+    def test_the_report_can_be_stopped_as_well(self) -> None:
+        process = subprocess.Popen([TOOL, "benchmark", LARGE, "--seconds", "100", "-pc"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        assert process.stderr
+        self.assertIn("seeded", process.stderr.readline())
+        time.sleep(0.5)
+        process.send_signal(signal.SIGINT)
+        self.assertIn("interrupted", process.stderr.readline())
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=60)
+        self.assertEqual(process.returncode, 128 + signal.SIGINT, err)  # not killed by the signal
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -72,11 +72,12 @@ TEST(OnnxTensor, SmallTypesInInt32Data) {
   EXPECT_EQ(to_doubles(read_tensor(half)), std::vector<double>{1.5});
   const auto brain = tensor_bytes({1}, 16, [](pbf_writer& out) { out.add_int32(5, 0x3fc0); });
   EXPECT_EQ(to_doubles(read_tensor(brain)), std::vector<double>{1.5});
-  const auto boolean = tensor_bytes({2}, 9, [](pbf_writer& out) {
+  const auto boolean = tensor_bytes({3}, 9, [](pbf_writer& out) {
     out.add_int32(5, 0);
     out.add_int32(5, 17);
+    out.add_int32(5, 256);
   });
-  EXPECT_EQ(to_ints(read_tensor(boolean)), (Ints{0, 1}));
+  EXPECT_EQ(to_ints(read_tensor(boolean)), (Ints{0, 1, 1}));
   const auto unsigned32 = tensor_bytes({1}, 12, [](pbf_writer& out) { out.add_uint64(11, 4000000000u); });
   EXPECT_EQ(to_ints(read_tensor(unsigned32)), Ints{4000000000});
   const auto nibbles = tensor_bytes({3}, 22, [](pbf_writer& out) {

@@ -143,6 +143,24 @@ TEST(Reshape, LeavesSizesOpenBesideZero) {
   EXPECT_EQ(infer(Reshape{}, {f32({0}), ints({-1, 0, 3})}), "f32[0,0,3]");
 }
 
+/// A size that cancels may be 0 when the model runs: only then it fits.
+TEST(Reshape, MayFitWithoutElementsOnly) {
+  const auto made = [](const std::string& before, const std::string& rest) {
+    const auto g = parse_graph(
+        "graph (x: f32[N,2]) -> (y) {\n  s = ShapeOf(x)\n  zero = const i64[] {0}\n"
+        "  first = const i64[1] {0}\n  n = Gather(s, first, zero)\n  before = const i64" +
+            before + "\n  rest = const i64" + rest +
+            "\n  p = Concat(before, n, rest) axis=0\n  y = Reshape(x, p)\n}\n",
+        operators());
+    return to_string(g.type(g.results()[0].value));
+  };
+  EXPECT_EQ(made("[1] {6}", "[1] {-1}"), "f32[6,N,?]");
+  EXPECT_EQ(made("[1] {0}", "[1] {-1}"), "f32[0,N,?]");
+  EXPECT_EQ(infer(Reshape{}, {f32({0, 2}), ints({6, 0, -1})}), "f32[6,0,0]");
+  EXPECT_EQ(infer(Reshape{}, {f32({0, 6}), ints({0, 0, -1})}), "f32[0,0,6]");
+  EXPECT_EQ(infer(Reshape{}, {f32({2, 0}), ints({0, 0, -1})}), "f32[0,0,2]");
+}
+
 TEST(Reshape, RefusesWhatDoesNotFit) {
   EXPECT_ERROR(infer(Reshape{}, {f32({2, 3}), ints({4, 2})}), "6 elements");
   EXPECT_ERROR(infer(Reshape{}, {f32({2, 3}), ints({4, -1})}), "not a multiple of 4");

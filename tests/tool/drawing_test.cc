@@ -4,9 +4,12 @@
 
 #include <algorithm>
 
+#include "exec/runner.h"
 #include "graph/text.h"
 #include "ops/operators.h"
+#include "ops/shaping.h"
 #include "rules/optimize.h"
+#include "tool/drawing_plan.h"
 #include "tool/graph_draw.h"
 
 namespace lamina::tool {
@@ -114,6 +117,21 @@ graph "branch" (c: boolean[], x: f32[2]) -> (y = r) {
   EXPECT_NE(svg.find(">Relu<"), std::string::npos);
   EXPECT_NE(svg.find(">Abs<"), std::string::npos);
   EXPECT_NE(to_dot({p}).find("subgraph cluster_"), std::string::npos);
+}
+
+/// A chain of nodes for which nothing runs is as long as a file wants.
+TEST(Drawing, LongChainsOfViewsInAPlan) {
+  constexpr int kLength = 60000;
+  Graph graph;
+  auto value = graph.add_input("x", {ElementType::f32, Shape({Dim(2), Dim(3)})});
+  const auto axis = graph.add_constant(Tensor::of<std::int64_t>({1}, std::vector<std::int64_t>{0}));
+  for (int i = 0; i < kLength; ++i)
+    value = graph.add(i % 2 == 0 ? Op(Unsqueeze{}) : Op(Squeeze{}), {value, axis});
+  graph.add_result("y", value);
+  Runner runner(std::make_shared<Program>(graph, ProgramOptions{}, std::make_shared<ModelWeights>()));
+  runner.set_input(0, Tensor(ElementType::f32, {2, 3}));
+  runner.run();
+  EXPECT_GE(drawing_of(runner.plans(), nullptr).nodes.size(), kLength + 2u);
 }
 
 }  // namespace
