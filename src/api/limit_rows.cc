@@ -23,7 +23,7 @@ OptionRow limit_row(std::string key, std::string values, std::string help,
   OptionRow row{.info = {std::move(key), std::move(values), std::move(help)}};
   row.set = [set = std::move(set)](Options& o, std::string_view v) { return set(o.limits, v); };
   row.asked = [text](const Options& o) { return text(o.limits); };
-  row.used = [text](const Settings& s) -> std::pair<std::string, std::string> {
+  row.used = [text = std::move(text)](const Settings& s) -> std::pair<std::string, std::string> {
     auto used = text(s.made_with.limits);
     const bool same = used == text(s.options.limits);
     return {std::move(used), same ? "" : "the model was read with this limit"};

@@ -40,7 +40,7 @@ class NotingSource final : public ModelSource {
     noted({"model", model()});
   }
   std::shared_ptr<const MappedFile> companion(const std::string& extension) const override {
-    const auto file = source_.companion(extension);
+    auto file = source_.companion(extension);
     if (file) noted({"weights", file, file->identity() && options_.weights.empty()});
     return file;
   }
@@ -48,7 +48,7 @@ class NotingSource final : public ModelSource {
     return source_.companion_path(extension);
   }
   std::shared_ptr<const MappedFile> external_data(const std::string& location) const override {
-    const auto file = source_.external_data(location);
+    auto file = source_.external_data(location);
     noted({"external " + location, file, file->identity().has_value()});
     return file;
   }

@@ -34,7 +34,7 @@ OptionRow words_row(std::string key, std::string values, std::string help, T Opt
     return value ? word_of(words, *value) : std::string();
   };
   row.used = std::move(used);
-  row.wrong = [given, name, &words](const Options& o) -> std::string {
+  row.wrong = [given, name = std::move(name), &words](const Options& o) -> std::string {
     const auto value = given(o);
     if (!value || !word_of(words, *value).empty()) return "";
     return fmt::format("{} {}", name, static_cast<int>(*value));

@@ -132,7 +132,9 @@ void drop_mapped_pages(const void* data, std::size_t bytes) {
   auto it = mappings().ranges.upper_bound(begin);
   if (it == mappings().ranges.begin()) return;
   --it;
-  if (end <= it->second) ::madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);
+  // The type of madvise() wants a pointer to what may be written; nothing is.
+  auto* const first = static_cast<std::byte*>(const_cast<void*>(data)) + (begin - address);
+  if (end <= it->second) ::madvise(first, end - begin, MADV_DONTNEED);
 }
 
 std::shared_ptr<const void> unreadable_memory(std::size_t bytes) {

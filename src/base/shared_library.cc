@@ -105,7 +105,7 @@ std::string found(const std::string& path) {
   const char* const folders = std::getenv("LAMINA_EXTENSION_PATH");
   for (std::string_view rest = folders ? folders : ""; !rest.empty();) {
     const auto colon = std::min(rest.find(':'), rest.size());
-    const auto candidate = std::string(rest.substr(0, colon)) + "/" + path;
+    auto candidate = std::string(rest.substr(0, colon)) + "/" + path;
     if (colon > 0 && exists(candidate)) return candidate;
     rest.remove_prefix(std::min(colon + 1, rest.size()));
   }

@@ -37,7 +37,11 @@ class StableVector {
 
   void push_back(T element) {
     const auto block = block_of(size_);
-    if (block == blocks_.size()) blocks_.emplace_back().reserve(kFirst << block);
+    if (block == blocks_.size()) {
+      std::vector<T> next;
+      next.reserve(kFirst << block);  // before it is one of the blocks: this may find no memory
+      blocks_.push_back(std::move(next));
+    }
     blocks_[block].push_back(std::move(element));  // never beyond what is reserved, so nothing moves
     ++size_;
   }

@@ -61,7 +61,8 @@ constexpr std::size_t kAlignment = 64;
 constexpr std::size_t kHugePage = std::size_t{2} << 20, kLarge = 2 * kHugePage;
 
 std::byte* aligned_up(void* memory, std::size_t alignment) {
-  return reinterpret_cast<std::byte*>(round_up(reinterpret_cast<std::uintptr_t>(memory), alignment));
+  const auto address = reinterpret_cast<std::uintptr_t>(memory);
+  return static_cast<std::byte*>(memory) + (round_up(address, alignment) - address);
 }
 
 /// The memory with what was taken for it from an account, which is given back with it.
@@ -163,6 +164,7 @@ Tensor::Tensor(const Tensor& other)
       owner_(other.owner_) {}
 
 Tensor& Tensor::operator=(const Tensor& other) {
+  if (this == &other) return *this;
   guarded("Tensor", [&] { shape_ = other.shape_; });  // in place, so that runs allocate nothing
   type_ = other.type_;
   read_only_ = other.read_only_;

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "base/stable_vector.h"
 #include "lamina/lamina.h"
 #include "tests/support/allocations.h"
 #include "tests/support/run_graph.h"
@@ -203,6 +204,22 @@ INSTANTIATE_TEST_SUITE_P(NoMemory, EachAllocation,
                                            Named{"waiting_part", waiting_part}, Named{"bodies", bodies},
                                            Named{"variables", variables}),
                          [](const auto& info) { return info.param.name; });
+
+/// What a graph keeps its nodes in: the next elements have a block of their own, that of the failure or not.
+TEST(NoMemory, of_a_vector_whose_elements_stay) {
+  for (std::size_t n = 1; n <= 2; ++n) {
+    StableVector<int> all(std::vector<int>{0, 1, 2, 3});
+    allocations::fail_at(n);
+    EXPECT_THROW(all.push_back(4), std::bad_alloc);
+    EXPECT_TRUE(allocations::end_failures());
+    std::vector<const int*> where;
+    for (int i = 4; i < 100; ++i) {
+      all.push_back(i);
+      where.push_back(&all[std::size_t(i)]);
+    }
+    for (std::size_t i = 4; i < 100; ++i) EXPECT_EQ(where[i - 4], &all[i]) << n;
+  }
+}
 
 /// The arena of a larger shape could not be had (seen as a crash of the run after it).
 TEST(NoMemory, a_run_after_one_without_memory) {
