@@ -106,8 +106,7 @@ std::vector<LoneStep> lone_steps(const std::vector<std::shared_ptr<const Plan>>&
   std::vector<LoneStep> out;
   for (const auto& plan : plans)
     for (const auto& step : plan->steps)
-      if ((step.kind == PlanStep::Kind::kernel || step.kind == PlanStep::Kind::dynamic) &&
-          is_elementwise(plan->graph.node(step.node)))
+      if (step.runs_a_node() && is_elementwise(plan->graph.node(step.node)))
         out.push_back(lone_step(*plan, step, outcomes));
   return out;
 }
