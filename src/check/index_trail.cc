@@ -26,20 +26,6 @@ double rounding_of(ElementType type) {
   return !is_float(type) ? 0 : type == ElementType::bf16 ? 0x1p-6 : is_half(type) ? 0x1p-9 : 0x1p-20;
 }
 
-/// How far each number that an operator makes of `t` may be off by the rounding of that operator. Operands of
-/// a sum are rounded as well, and may be larger than the result.
-std::vector<double> own_roundings(const Op& op, const Tensor& t, const Tensor& made) {
-  const double share = rounding_of(made.element_type());
-  auto out = to_doubles(made.to_aligned());
-  const auto before = to_doubles(t.to_aligned());
-  const bool is_sum = op.is<Add>() || op.is<Subtract>();
-  for (std::size_t e = 0; e < out.size(); ++e) {
-    const double most = is_sum ? std::max(std::fabs(out[e]), std::fabs(before[e])) : std::fabs(out[e]);
-    out[e] = std::isfinite(most) ? share * most : 0;
-  }
-  return out;
-}
-
 /// For each value whether it depends on the numbers in the inputs, not only on their shapes.
 std::vector<bool> varying(const Graph& graph) {
   std::vector<bool> out(graph.value_slots(), false);
@@ -69,6 +55,20 @@ bool is_pointwise(const Node& n, std::size_t input) {
 
 /// The result grows or shrinks by one with the index, if at all.
 bool is_shift(const Op& op) { return op.is<Add>() || op.is<Subtract>() || op.is<Convert>(); }
+
+/// How far each number that an operator makes of `t` may be off by the rounding of that operator. Operands of
+/// a sum are rounded as well, and may be larger than the result.
+std::vector<double> own_roundings(const Op& op, const Tensor& t, const Tensor& made) {
+  const double share = rounding_of(made.element_type());
+  auto out = to_doubles(made.to_aligned());
+  const auto before = to_doubles(t.to_aligned());
+  const bool is_sum = op.is<Add>() || op.is<Subtract>();
+  for (std::size_t e = 0; e < out.size(); ++e) {
+    const double most = is_sum ? std::max(std::fabs(out[e]), std::fabs(before[e])) : std::fabs(out[e]);
+    out[e] = std::isfinite(most) ? share * most : 0;
+  }
+  return out;
+}
 
 std::optional<IndexTrail> trail_to(const Graph& graph, const std::vector<bool>& varies, ValueId v) {
   IndexTrail out;
