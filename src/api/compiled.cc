@@ -22,7 +22,7 @@ namespace lamina {
 namespace {
 
 /// Fixes the instruction set for the process.
-void settle_isa(const std::string& most, const Logger& log) {
+void fix_isa(const std::string& most, const Logger& log) {
   if (most != kNativeIsa) limit_isa(most, limit_onednn);
   if (const auto wanted = isa_named(most); wanted && *wanted > native_isa())
     log.warning("max isa {}: this processor has {} at most, which is used", most, name_of(native_isa()));
@@ -100,11 +100,11 @@ void Compiled::compile_from(const Options& options, std::shared_ptr<const Machin
   const Within within(bounds_.get());
   require_within(*model_, options_.limits);
   model_->require_supported();
-  settle_isa(options.max_isa, log_);
+  fix_isa(options.max_isa, log_);
   if (!machine && !this_machine().rates_known)
     log_.info("the rates of \"{}\" are not known: kernels are estimated with those of Sapphire Rapids",
               this_machine().name);
-  const bool as_in_file = settle_precision(options, machine ? *machine : host());
+  const bool as_in_file = resolve_precision(options, machine ? *machine : host());
   for (const auto& note : precision_sentences(settings())) log_.info("{}", note);
   auto rewriting = settings();
   rewriting.options = options_;
@@ -124,7 +124,7 @@ void Compiled::compile_from(const Options& options, std::shared_ptr<const Machin
 
 /// Without a precision in the options, a compiled model keeps the one that it was compiled with. True if the
 /// file was compiled with the options in use.
-bool Compiled::settle_precision(const Options& options, const Machine& machine) {
+bool Compiled::resolve_precision(const Options& options, const Machine& machine) {
   auto& s = resolved_.settings;
   s.options = s.made_with = options;
   s.made_with.limits = options_.limits;

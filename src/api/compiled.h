@@ -66,7 +66,7 @@ class Compiled : public std::enable_shared_from_this<Compiled> {
   void compile_from(const Options& options, std::shared_ptr<const Machine> machine);
   const RewritingFacts& rewriting_facts() const;
   Denormals denormals() const;
-  bool settle_precision(const Options& options, const Machine& machine);
+  bool resolve_precision(const Options& options, const Machine& machine);
   void place(const std::function<std::vector<StepTimeAlone>()>& times);
   void make_program(ProgramOptions options, bool as_in_file);
   void compile(ProgramOptions options);

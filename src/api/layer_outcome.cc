@@ -51,7 +51,7 @@ class OutcomeFinder {
     std::map<NodeId, const PlanStep*> steps;
     std::map<NodeId, const Choice*> choices;
     for (const auto& s : plan.steps)
-      if (s.kind == PlanStep::Kind::kernel || s.kind == PlanStep::Kind::dynamic) steps[s.node] = &s;
+      if (s.runs_a_node()) steps[s.node] = &s;
     for (const auto& c : plan.choices) choices[c.node] = &c;
     for (const auto id : plan.graph.order()) {
       const auto& n = plan.graph.node(id);

@@ -66,6 +66,20 @@ bool is_pointwise(const Node& n, std::size_t input) {
 /// The result grows or shrinks by one with the index, if at all.
 bool is_shift(const Op& op) { return op.is<Add>() || op.is<Subtract>() || op.is<Convert>(); }
 
+/// How far each number that an operator makes of `t` may be off by the rounding of that operator. Operands of
+/// a sum are rounded as well, and may be larger than the result.
+std::vector<double> own_roundings(const Op& op, const Tensor& t, const Tensor& made) {
+  const double share = rounding_of(made.element_type());
+  auto out = to_doubles(made.to_aligned());
+  const auto before = to_doubles(t.to_aligned());
+  const bool is_sum = op.is<Add>() || op.is<Subtract>();
+  for (std::size_t e = 0; e < out.size(); ++e) {
+    const double most = is_sum ? std::max(std::fabs(out[e]), std::fabs(before[e])) : std::fabs(out[e]);
+    out[e] = std::isfinite(most) ? share * most : 0;
+  }
+  return out;
+}
+
 std::optional<IndexTrail> trail_to(const Graph& graph, const std::vector<bool>& varies, ValueId v) {
   IndexTrail out;
   for (;;) {
@@ -128,35 +142,42 @@ Tensor IndexReader::follow(const IndexTrail::Step& step, const Tensor& t) const 
   return evaluate_node(n, in, {})[step.output];
 }
 
-/// How far engines may be off behind the step, which makes `made` of `t`: a number by its own rounding, and
-/// by what the step makes of the `roundings` before it. Empty where all numbers are exact: whole ones, those
-/// that are looked up, and an index that is only converted.
+std::vector<double> IndexReader::numbers_behind(const IndexTrail::Step& step, ElementType type,
+                                                const Dims& shape, const std::vector<double>& numbers) const {
+  return to_doubles(follow(step, from_doubles(type, shape, numbers)).to_aligned());
+}
+
+/// Both directions are tried, and the smaller change is taken: a jump, as of a floor, is on one side only.
+std::vector<double> IndexReader::changes_behind(const IndexTrail::Step& step, const Tensor& t,
+                                                const Tensor& made,
+                                                const std::vector<double>& roundings) const {
+  const auto middle = to_doubles(made.to_aligned());
+  auto low = to_doubles(t.to_aligned()), high = low;
+  for (std::size_t e = 0; e < roundings.size(); ++e) low[e] -= roundings[e], high[e] += roundings[e];
+  low = numbers_behind(step, t.element_type(), t.shape(), low);
+  high = numbers_behind(step, t.element_type(), t.shape(), high);
+  std::vector<double> out(middle.size(), 0);
+  for (std::size_t e = 0; e < out.size(); ++e) {
+    const double off = std::min(std::fabs(low[e] - middle[e]), std::fabs(high[e] - middle[e]));
+    if (std::isfinite(off)) out[e] = off;
+  }
+  return out;
+}
+
 std::vector<double> IndexReader::roundings_behind(const IndexTrail::Step& step, const Tensor& t,
                                                   const Tensor& made,
                                                   const std::vector<double>& roundings) const {
   const Node& n = graph_.node(step.node);
-  const auto after = [&](ElementType type, const std::vector<double>& numbers) {
-    return to_doubles(follow(step, from_doubles(type, t.shape(), numbers)).to_aligned());
-  };
-  if (is_movement(n, step.input)) return roundings.empty() ? roundings : after(ElementType::f64, roundings);
-  const double share = rounding_of(made.element_type());
-  if (share == 0 || n.op.is<Gather>() || (n.op.is<Convert>() && roundings.empty())) return {};
-  const auto before = to_doubles(t.to_aligned()), numbers = to_doubles(made.to_aligned());
-  const bool is_sum = n.op.is<Add>() || n.op.is<Subtract>();  // its operands are rounded, and may be larger
-  std::vector<double> out(numbers.size(), 0);
-  for (std::size_t e = 0; e < out.size(); ++e)
-    if (const double most = std::max(std::fabs(numbers[e]), is_sum ? std::fabs(before[e]) : 0);
-        std::isfinite(most))
-      out[e] = share * most;
+  if (is_movement(n, step.input)) {  // roundings move as the numbers do
+    if (roundings.empty()) return {};
+    return numbers_behind(step, ElementType::f64, t.shape(), roundings);
+  }
+  if (!is_float(made.element_type()) || n.op.is<Gather>() || (n.op.is<Convert>() && roundings.empty()))
+    return {};
+  auto out = own_roundings(n.op, t, made);
   if (roundings.empty()) return out;
-  auto low = before, high = before;
-  for (std::size_t e = 0; e < before.size(); ++e) low[e] -= roundings[e], high[e] += roundings[e];
-  low = after(t.element_type(), low), high = after(t.element_type(), high);
-  // A jump, as of a floor, is on one side only.
-  for (std::size_t e = 0; e < out.size(); ++e)
-    if (const double off = std::min(std::fabs(low[e] - numbers[e]), std::fabs(high[e] - numbers[e]));
-        std::isfinite(off))
-      out[e] += off;
+  const auto changes = changes_behind(step, t, made, roundings);
+  for (std::size_t e = 0; e < out.size(); ++e) out[e] += changes[e];
   return out;
 }
 

@@ -52,6 +52,15 @@ class IndexReader {
   Tensor follow(const IndexTrail::Step& step, const Tensor& t) const;
   /// The result if every index were this one; nothing if that is an error, as outside of a table.
   std::optional<Made> result_of(std::int64_t index) const;
+  /// What the step makes of a tensor of these numbers.
+  std::vector<double> numbers_behind(const IndexTrail::Step& step, ElementType type, const Dims& shape,
+                                     const std::vector<double>& numbers) const;
+  /// How far the numbers `made` of `t` change if those of `t` are off by `roundings`.
+  std::vector<double> changes_behind(const IndexTrail::Step& step, const Tensor& t, const Tensor& made,
+                                     const std::vector<double>& roundings) const;
+  /// How far engines may be off behind the step, which makes `made` of `t`: by its own rounding, and by what
+  /// it makes of the `roundings` before it. Empty where all numbers are exact: whole ones, those that are
+  /// looked up in a table, and an index that is only converted.
   std::vector<double> roundings_behind(const IndexTrail::Step& step, const Tensor& t, const Tensor& made,
                                        const std::vector<double>& roundings) const;
   void find_sources();

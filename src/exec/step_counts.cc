@@ -29,7 +29,7 @@ NodeName reader_of(const Plan& plan, std::uint32_t tensor) {
 
 StepCount described(const Plan& plan, const PlanStep& step) {
   StepCount c;
-  c.moves = step.kind == PlanStep::Kind::reorder || step.kind == PlanStep::Kind::copy;
+  c.moves = !step.runs_a_node();
   if (!c.moves) {
     c.node = name_of_node(plan.graph, step.node);
     return c;

@@ -43,7 +43,7 @@ std::vector<StepTimeAlone> times_alone(const Plan& plan) {
   for (const auto& step : plan.steps) {
     const auto of_node = step.kind == PlanStep::Kind::kernel ? memory.find(step.node) : memory.end();
     // Copies between layouts are half arithmetic of addresses, half memory.
-    const bool copies = step.kind == PlanStep::Kind::reorder || step.kind == PlanStep::Kind::copy;
+    const bool copies = !step.runs_a_node();
     const double shared = of_node != memory.end() ? std::min(of_node->second, step.cost)
                           : copies                ? step.cost / 2
                                                   : 0;

@@ -52,6 +52,9 @@ struct PlanStep {
   double cost = 0;                               ///< estimated microseconds
   std::shared_ptr<const Executable> code;        ///< none for dynamic
   std::shared_ptr<const DynamicKernel> dynamic;  ///< of a library; null: the interpreter's evaluation
+
+  /// True for a step that computes `node`; others only copy a tensor.
+  bool runs_a_node() const { return kind == Kind::kernel || kind == Kind::dynamic; }
 };
 
 /// Why one node got its kernel.

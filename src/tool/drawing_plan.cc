@@ -26,8 +26,8 @@ class PlanDrawing : private PlanWalk {
     // A drawing shows the first run only.
     const auto last = std::find_if(plans.begin(), plans.end(), [](const auto& plan) { return !plan->rest; });
     walk({plans.begin(), last == plans.end() ? last : last + 1});
-    if (profile_ && profile_->whole() > 0) p_.hottest = hottest_ / profile_->whole();
-    return std::move(p_);
+    if (profile_ && profile_->whole() > 0) drawing_.hottest = hottest_ / profile_->whole();
+    return std::move(drawing_);
   }
 
  private:
@@ -72,20 +72,20 @@ class PlanDrawing : private PlanWalk {
   }
 
   std::size_t add(DrawingNode node, const Reads& reads) {
-    const auto at = p_.nodes.size();
-    p_.nodes.push_back(std::move(node));
+    const auto at = drawing_.nodes.size();
+    drawing_.nodes.push_back(std::move(node));
     for (const auto& [from, type] : reads) {
-      const auto& ports = p_.nodes[from.part].ports;
-      p_.edges.push_back({from.part, from.port, at, from.port < ports.size() ? ports[from.port] : "", false});
+      const auto& ports = drawing_.nodes[from.part].ports;
+      drawing_.edges.push_back(
+          {from.part, from.port, at, from.port < ports.size() ? ports[from.port] : "", false});
     }
     return at;
   }
 
   DrawingNode step_node(const Plan& plan, const PlanStep& step) {
     const auto row = row_of(plan, step);
-    const bool operation = step.kind == PlanStep::Kind::kernel || step.kind == PlanStep::Kind::dynamic;
     DrawingNode n;
-    if (operation) {
+    if (step.runs_a_node()) {
       n = drawing_of(plan.graph, step.node);
       n.lines.clear();
       n.bodies.clear();
@@ -133,7 +133,7 @@ class PlanDrawing : private PlanWalk {
 
   const Profile* profile_;
   double hottest_ = 0;
-  Drawing p_;
+  Drawing drawing_;
   std::map<std::pair<const Plan*, NodeId>, const Choice*> choices_;
 };
 

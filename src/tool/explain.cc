@@ -101,7 +101,7 @@ void print_totals(const Common& c, const Findings& all) {
   std::size_t steps = 0, moving = 0;
   for (const auto& plan : all.plans)
     for (const auto& s : plan->steps) {
-      const bool moves_only = s.kind == PlanStep::Kind::reorder || s.kind == PlanStep::Kind::copy;
+      const bool moves_only = !s.runs_a_node();
       (moves_only ? moves : kernels) += all.profile.of(s);
       ++(moves_only ? moving : steps);
     }

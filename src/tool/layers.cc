@@ -91,7 +91,7 @@ LayerRow row_of(const Plan& plan, const PlanStep& step) {
   const bool ranked = in && in->type.shape.ranked() && in->type.shape.rank() > 2;
   row.layout = from_to(ranked ? name_of(in->layout) : "", out ? name_of(out->layout) : "");
   row.precision = from_to(in ? name_of(in->type.element) : "", out ? name_of(out->type.element) : "");
-  if (step.kind == PlanStep::Kind::kernel || step.kind == PlanStep::Kind::dynamic) {
+  if (step.runs_a_node()) {
     const auto& node = plan.graph.node(step.node);
     row.op = operators_of(node);
     row.work = work_of(plan.graph, node);
@@ -150,8 +150,8 @@ Precisions precisions_of(const Compiled& compiled, const Request& request) {
   out.reason = compiled.precision_reason();
   for (const auto& plan : Inside::runner_of(request).plans())
     for (const auto& step : plan->steps) {
-      const bool runs = step.kind == PlanStep::Kind::kernel || step.kind == PlanStep::Kind::dynamic;
-      const auto type = runs ? computes_in(plan->graph, plan->graph.node(step.node)) : ElementType::undefined;
+      if (!step.runs_a_node()) continue;
+      const auto type = computes_in(plan->graph, plan->graph.node(step.node));
       if (is_float(type) || (bits_of(type) == 8 && type != ElementType::boolean))
         ++out.layers[std::string(name_of(type))];
     }

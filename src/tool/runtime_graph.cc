@@ -181,10 +181,6 @@ class Collector : private PlanWalk {
     return layers_.back();
   }
 
-  static bool is_operation(const PlanStep& step) {
-    return step.kind == PlanStep::Kind::kernel || step.kind == PlanStep::Kind::dynamic;
-  }
-
   static std::string type_of(const Plan& plan, const PlanStep& step) {
     if (step.kind == PlanStep::Kind::reorder) return "Reorder";
     if (step.kind == PlanStep::Kind::copy) return "Copy";
@@ -205,7 +201,7 @@ class Collector : private PlanWalk {
     }
     const auto in = std::find_if(step.in.begin(), step.in.end(), [](auto t) { return t != kNoTensor; });
     Attributes out{
-        {"originalLayersNames", is_operation(step) ? origins_.names(plan, step.node) : ""},
+        {"originalLayersNames", step.runs_a_node() ? origins_.names(plan, step.node) : ""},
         {"layerType", type},
         {"primitiveType", step.label},
         {"execOrder", std::to_string(layers_.size())},
@@ -216,7 +212,7 @@ class Collector : private PlanWalk {
         {"outputLayouts", joined(layouts, ",")},
         {"execTimeNs", fmt::format("{:.0f}", 1000 * time)},
         {"timeShare", fmt::format("{:.4f}", whole > 0 ? time / whole : 0)}};
-    if (!is_operation(step)) return out;
+    if (!step.runs_a_node()) return out;
     out.emplace_back("operators", row.op);
     if (auto text = origins_.refusals(plan, step.node); !text.empty())
       out.emplace_back("notFusedBecause", std::move(text));

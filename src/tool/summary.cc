@@ -80,9 +80,10 @@ LoneStep lone_step(const Plan& plan, const PlanStep& step, const std::vector<Lay
     if (s.index < outcomes.size()) lone.layers.push_back(outcomes[s.index].name);
   const auto host = host_of(g, n);
   if (!host.valid()) {
+    lone.reads_inputs_only = true;
     for (const auto v : n.inputs) {
       if (!v.valid() || g.constant(v)) continue;
-      lone.reads_input |= lone.reasons.empty() && !g.producer(v).valid();
+      if (g.producer(v).valid()) lone.reads_inputs_only = false;
       add(lone.reasons, why_none(g, n, v));
     }
     return lone;
@@ -106,8 +107,7 @@ std::vector<LoneStep> lone_steps(const std::vector<std::shared_ptr<const Plan>>&
   std::vector<LoneStep> out;
   for (const auto& plan : plans)
     for (const auto& step : plan->steps)
-      if ((step.kind == PlanStep::Kind::kernel || step.kind == PlanStep::Kind::dynamic) &&
-          is_elementwise(plan->graph.node(step.node)))
+      if (step.runs_a_node() && is_elementwise(plan->graph.node(step.node)))
         out.push_back(lone_step(*plan, step, outcomes));
   return out;
 }

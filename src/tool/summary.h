@@ -16,7 +16,7 @@ struct LoneStep {
   std::string behind;
   std::vector<std::string> reasons;  ///< a sentence each
   bool decomposed = false;           ///< a rule had joined it; the plan made it a node again
-  bool reads_input = false;          ///< it has nothing to join, since it reads an input of the graph
+  bool reads_inputs_only = false;  ///< all that it reads are inputs of the graph: there is no step before it
 };
 std::vector<LoneStep> lone_steps(const std::vector<std::shared_ptr<const Plan>>& plans,
                                  const std::vector<LayerOutcome>& outcomes);

@@ -3,11 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
-#include <set>
 
-#include "ops/decompose.h"
-#include "ops/elementwise.h"
-#include "ops/quantization.h"
 #include "tool/summary.h"
 #include "tool/verdict_precision.h"
 #include "tool/verdict_words.h"
@@ -26,16 +22,16 @@ struct TimeVerdict {
   double between = 0;  ///< the share of the time that passes between the steps
 };
 
-/// Element-wise steps that run on their own.
-struct LoneSteps {
-  double time = 0;             ///< their share of the time
-  std::string most_expensive;  ///< a layer
+/// Element-wise steps that are worth a look.
+struct UnfusedSteps {
+  double time = 0;                  ///< their share of the time
+  std::string most_expensive = {};  ///< a layer
 };
 
 struct FusionVerdict {
   std::string text;
-  LoneSteps could;     ///< steps that could run in the step before them
-  LoneSteps unjoined;  ///< steps that have none to run in, though they read no input of the model
+  UnfusedSteps fusible = {};       ///< steps that could run in the step before them
+  UnfusedSteps without_host = {};  ///< steps after others, none of which they could run in
 };
 
 class Judge {
@@ -60,8 +56,8 @@ class Judge {
     auto best = next(time_taken, fused, precision);
     return {std::move(time_taken.text),
             std::move(fused.text),
-            std::move(precision.integers),
-            std::move(precision.bf16),
+            std::move(precision.integers.text),
+            std::move(precision.bf16.text),
             std::move(best.text),
             std::move(best.command),
             products_};
@@ -93,7 +89,7 @@ class Judge {
   std::vector<std::pair<std::string, double>> kinds() const {
     std::map<std::string, double> sums;
     for_steps([&](const Plan& plan, const PlanStep& step) {
-      const auto kind = !runs_a_node(step) ? "reorders and copies" : plan.graph.node(step.node).op.name();
+      const auto kind = !step.runs_a_node() ? "reorders and copies" : plan.graph.node(step.node).op.name();
       sums[kind == "Elementwise" ? "element-wise arithmetic" : kind] += share(step);
     });
     std::vector<std::pair<std::string, double>> out(sums.begin(), sums.end());
@@ -107,7 +103,7 @@ class Judge {
     double in_steps = 0;
     for_steps([&](const Plan&, const PlanStep& step) {
       in_steps += share(step);
-      if (runs_a_node(step)) named[step.name] += share(step);
+      if (step.runs_a_node()) named[step.name] += share(step);
     });
     std::vector<std::pair<double, std::string>> layers;
     for (const auto& [name, part] : named) layers.emplace_back(part, name);
@@ -164,37 +160,33 @@ class Judge {
     if (!apart.empty())
       return {fmt::format("All layers that should be fused are: {}; {} is not fused into {}, since {}.",
                           fused_layers(), in_quotes(apart[0]->name), in_quotes(apart[0]->behind),
-                          reason(apart[0]->reasons)),
-              {},
-              {}};
-    if (!others.empty()) return nothing_to_join(others);
+                          reason(apart[0]->reasons))};
+    if (!others.empty()) return cannot_be_fused(others);
     return {fmt::format("Nothing is left to fuse: {}, and no element-wise layer is a step of its own.",
-                        fused_layers()),
-            {},
-            {}};
+                        fused_layers())};
   }
   FusionVerdict could_be_fused(const std::vector<const LoneStep*>& steps) const {
     FusionVerdict out;
-    for (const auto* one : steps) out.could.time += share(*one->step);
-    out.could.most_expensive = steps[0]->name;
+    for (const auto* one : steps) out.fusible.time += share(*one->step);
+    out.fusible.most_expensive = steps[0]->name;
     const bool single = steps.size() == 1;
     out.text = fmt::format(
         "{} could run in the step before {} and {} not ({} of the time); the most expensive is {} after "
         "{}: {}.",
         count_of(steps.size(), "element-wise step"), single ? "it" : "them", single ? "does" : "do",
-        percent(out.could.time), in_quotes(steps[0]->name), in_quotes(steps[0]->behind),
+        percent(out.fusible.time), in_quotes(steps[0]->name), in_quotes(steps[0]->behind),
         reason(steps[0]->reasons));
     return out;
   }
   /// All element-wise steps run on their own since there is no step that they could run in.
-  FusionVerdict nothing_to_join(const std::vector<const LoneStep*>& steps) const {
+  FusionVerdict cannot_be_fused(const std::vector<const LoneStep*>& steps) const {
     FusionVerdict out;
     double time = 0;
     for (const auto* one : steps) {
       time += share(*one->step);
-      if (one->reads_input) continue;
-      if (out.unjoined.time == 0) out.unjoined.most_expensive = one->name;
-      out.unjoined.time += share(*one->step);
+      if (one->reads_inputs_only) continue;
+      if (out.without_host.most_expensive.empty()) out.without_host.most_expensive = one->name;
+      out.without_host.time += share(*one->step);
     }
     out.text = fmt::format("{}: {}; {} ({} of the time), the most expensive is {}: {}.",
                            time < kWorthSaying ? "Almost nothing is left to fuse" : "No rule can fuse more",
@@ -208,12 +200,12 @@ class Judge {
     return reasons.empty() ? "no rule fuses them" : clipped(printable(reasons[0]), 200);
   }
 
-  /// The dearest step that only the reference kernel takes.
+  /// Advice to look at the most expensive step that runs on the reference kernel.
   std::optional<Advice> slow_kernel() const {
     const PlanStep* worst = nullptr;
     double sum = 0;
     for_steps([&](const Plan&, const PlanStep& step) {
-      if (!runs_a_node(step) || !step.label.starts_with("reference")) return;
+      if (!step.runs_a_node() || !step.label.starts_with("reference")) return;
       sum += share(step);
       if (!worst || share(step) > share(*worst)) worst = &step;
     });
@@ -238,22 +230,22 @@ class Judge {
   }
 
   void advise_precision(const PrecisionVerdict& found, std::vector<Advice>& all) const {
-    if (found.narrowing >= kWorthSaying) {
+    if (found.bf16.gain >= kWorthSaying) {
       const auto more =
-          found.quantising > found.narrowing && here_
+          found.integers.gain > found.bf16.gain && here_
               ? fmt::format(
                     "; 8 bits may gain more (up to {}), but `lamina quantize` needs samples of the inputs",
-                    percent(found.quantising))
+                    percent(found.integers.gain))
               : "";
-      all.push_back({0.9 * found.narrowing,
+      all.push_back({0.9 * found.bf16.gain,
                      fmt::format("Try bf16, which needs no other files: this command measures it, and "
                                  "`lamina check` with that option reports how far outputs drift{}.",
                                  more),
                      line(here_ ? "benchmark" : "explain", "--precision bf16")});
     }
-    if (found.quantising >= 0.1 && here_) {
+    if (found.integers.gain >= 0.1 && here_) {
       const auto ending = model_.ends_with(".onnx") ? "onnx" : "xml";
-      all.push_back({0.3 * found.quantising,
+      all.push_back({0.3 * found.integers.gain,
                      "Try 8 bits: this command quantises the model; replace SAMPLES by a folder with samples "
                      "of its inputs.",
                      line("quantize", fmt::format("--data SAMPLES -o quantized.{}", ending))});
@@ -261,20 +253,20 @@ class Judge {
   }
 
   void advise_fusion(const FusionVerdict& found, std::vector<Advice>& all) const {
-    if (found.could.time >= kWorthSaying)
+    if (found.fusible.time >= kWorthSaying)
       all.push_back(
-          {found.could.time,
+          {found.fusible.time,
            fmt::format(
                "Look at the element-wise steps that could be fused: this command shows everything about {}.",
-               in_quotes(found.could.most_expensive)),
-           line("explain", "--node " + shell_word(found.could.most_expensive))});
-    if (found.unjoined.time >= 0.1)
+               in_quotes(found.fusible.most_expensive)),
+           line("explain", "--node " + shell_word(found.fusible.most_expensive))});
+    if (found.without_host.time >= 0.1)
       all.push_back(
-          {0.3 * found.unjoined.time,
+          {0.3 * found.without_host.time,
            fmt::format("See why element-wise steps are not fused, and whether the model can be exported "
                        "differently: this command shows everything about the most expensive one, {}.",
-                       in_quotes(found.unjoined.most_expensive)),
-           line("explain", "--node " + shell_word(found.unjoined.most_expensive))});
+                       in_quotes(found.without_host.most_expensive)),
+           line("explain", "--node " + shell_word(found.without_host.most_expensive))});
   }
 
   /// For a model for which nothing is estimated to gain much.

@@ -31,10 +31,36 @@ class Sentences {
  public:
   explicit Sentences(const PrecisionFacts& facts) : f_(facts) {}
 
-  PrecisionVerdict verdict() {
-    out_.integers = integers();
-    out_.bf16 = bf16();
-    return out_;
+  TypeVerdict integers() const {
+    const auto quantised = static_cast<std::size_t>(std::count_if(
+        f_.products.begin(), f_.products.end(), [](const ProductCost& p) { return p.in_8_bits(); }));
+    const auto c = compared(quantised > 0);
+    if (c.products.empty())
+      return {fmt::format("8 bits gain nothing here: {}.", f_.products.empty()
+                                                               ? why_no_products()
+                                                               : "no kernel takes its products in 8 bits")};
+    if (quantised > 0) return {gain_of_quantised(c, f_.products.size() - quantised)};
+    return gain_of_quantising(c);
+  }
+
+  TypeVerdict bf16() const {
+    if (const auto can = multiplies_bf16(f_.machine); !can)
+      return {fmt::format("bf16 would gain nothing: {}.", can.reason())};
+    Floats floats;
+    std::size_t in_bf16 = 0;
+    for (const auto& p : f_.products) {
+      in_bf16 += p.runs == ElementType::bf16;
+      if (p.in_8_bits() || p.bf16 <= 0 || p.f32 <= 0) continue;
+      ++floats.count, floats.as_f32 += p.f32, floats.as_bf16 += std::min(p.f32, p.bf16);
+    }
+    if (floats.count == 0) return {fmt::format("bf16 would gain nothing: {}.", why_no_floats())};
+    if (in_bf16 > 0)
+      return {
+          fmt::format("bf16 is used: {} of {} multiply bf16 numbers, and the {} in floats are estimated at "
+                      "{}, in f32 at {}.",
+                      in_bf16, count_of(f_.products.size(), "product"), floats.count,
+                      times_text(floats.as_bf16), times_text(floats.as_f32))};
+    return gain_of_bf16(floats);
   }
 
  private:
@@ -91,25 +117,16 @@ class Sentences {
            " estimated at";
   }
 
-  std::string integers() {
-    const auto quantised = static_cast<std::size_t>(std::count_if(
-        f_.products.begin(), f_.products.end(), [](const ProductCost& p) { return p.in_8_bits(); }));
-    const auto c = compared(quantised > 0);
-    if (c.products.empty())
-      return fmt::format("8 bits gain nothing here: {}.",
-                         f_.products.empty() ? why_no_products() : "no kernel takes its products in 8 bits");
-    return quantised == 0 ? gain_of_quantising(c) : gain_of_quantised(c, f_.products.size() - quantised);
-  }
-
-  std::string gain_of_quantising(const Compared& c) {
-    out_.quantising = f_.estimate > 0 ? std::max(0.0, c.in_floats - c.in_8_bits) / f_.estimate : 0;
+  TypeVerdict gain_of_quantising(const Compared& c) const {
+    const double gain = f_.estimate > 0 ? std::max(0.0, c.in_floats - c.in_8_bits) / f_.estimate : 0;
     const auto type = c.in_bf16 == c.products.size() ? "in bf16" : c.in_bf16 > 0 ? "as they run" : "in f32";
     const auto how = c.in_8_bits >= kProfits * c.in_floats ? "would not pay"
-                     : out_.quantising < kWorthSaying      ? "would gain almost nothing"
+                     : gain < kWorthSaying                 ? "would gain almost nothing"
                                                            : "would pay";
-    return fmt::format("8 bits {} on {}: {} {} in 8 bits and {} {}, of {} for all steps; {}{}.", how,
-                       processor(), are_estimated(c), times_text(c.in_8_bits), times_text(c.in_floats), type,
-                       times_text(f_.estimate), which_profit(c), why_quantised_is_f32());
+    return {fmt::format("8 bits {} on {}: {} {} in 8 bits and {} {}, of {} for all steps; {}{}.", how,
+                        processor(), are_estimated(c), times_text(c.in_8_bits), times_text(c.in_floats), type,
+                        times_text(f_.estimate), which_profit(c), why_quantised_is_f32()),
+            gain};
   }
 
   /// `floats`: the number of products that do not run in 8 bits.
@@ -117,7 +134,7 @@ class Sentences {
     double levels = 0;
     for (const auto& plan : f_.all.plans)
       for (const auto& step : plan->steps)
-        if (runs_a_node(step) && converts_levels(plan->graph.node(step.node))) levels += step.cost;
+        if (step.runs_a_node() && converts_levels(plan->graph.node(step.node))) levels += step.cost;
     const auto conversions = levels > 0 ? fmt::format(", conversions at {},", times_text(levels)) : "";
     const auto left =
         floats ? fmt::format("; {} not in 8 bits{}",
@@ -157,47 +174,47 @@ class Sentences {
     return "";
   }
 
-  std::string bf16() {
-    if (const auto can = multiplies_bf16(f_.machine); !can)
-      return fmt::format("bf16 would gain nothing: {}.", can.reason());
-    double in_f32 = 0, in_bf16 = 0;
-    std::size_t floats = 0, narrow = 0, integers = 0;
-    for (const auto& p : f_.products) {
-      narrow += p.runs == ElementType::bf16, integers += p.in_8_bits();
-      if (p.in_8_bits() || p.bf16 <= 0 || p.f32 <= 0) continue;
-      ++floats, in_f32 += p.f32, in_bf16 += std::min(p.f32, p.bf16);
-    }
-    if (f_.products.empty()) return fmt::format("bf16 would gain nothing: {}.", why_no_products());
-    if (floats == 0 && integers == f_.products.size())
-      return fmt::format(
-          "bf16 would gain nothing: {} in 8 bits already.",
-          integers == 1 ? "its only product runs" : fmt::format("all {} products run", integers));
-    if (floats == 0) return "bf16 would gain nothing: no kernel multiplies bf16 numbers for these products.";
-    if (narrow > 0)
-      return fmt::format(
-          "bf16 is used: {} of {} multiply bf16 numbers, and the {} in floats are estimated at {}, in f32 at "
-          "{}.",
-          narrow, count_of(f_.products.size(), "product"), floats, times_text(in_bf16), times_text(in_f32));
-    const double gain = f_.estimate > 0 ? (in_f32 - in_bf16) / f_.estimate : 0;
+  /// Products of floats, with the sums of their estimates.
+  struct Floats {
+    std::size_t count = 0;
+    double as_f32 = 0, as_bf16 = 0;
+  };
+
+  /// Why there is no product of floats that could be one of bf16.
+  std::string why_no_floats() const {
+    const auto count = f_.products.size();
+    if (count == 0) return why_no_products();
+    if (!std::all_of(f_.products.begin(), f_.products.end(), [](const auto& p) { return p.in_8_bits(); }))
+      return "no kernel multiplies bf16 numbers for these products";
+    return (count == 1 ? "its only product runs" : fmt::format("all {} products run", count)) +
+           " in 8 bits already";
+  }
+
+  /// For products that all run in f32.
+  TypeVerdict gain_of_bf16(const Floats& floats) const {
     const auto figures =
-        fmt::format("{} in f32 {} estimated at {}, in bf16 at {}", count_of(floats, "product"),
-                    floats == 1 ? "is" : "are", times_text(in_f32), times_text(in_bf16));
+        fmt::format("{} in f32 {} estimated at {}, in bf16 at {}", count_of(floats.count, "product"),
+                    floats.count == 1 ? "is" : "are", times_text(floats.as_f32), times_text(floats.as_bf16));
     if (f_.s.impl().precision() == Precision::bf16)
-      return fmt::format(
-          "bf16 was asked for and no product uses it: {}, and conversions cost more or values must stay f32.",
-          figures);
-    out_.narrowing = gain;
-    if (gain < kWorthSaying) return fmt::format("bf16 would gain almost nothing: {}.", figures);
-    return fmt::format("bf16 would save up to {} of the estimated time: {}, before conversions.",
-                       percent(gain), figures);
+      return {
+          fmt::format("bf16 was asked for and no product uses it: {}, and conversions cost more or values "
+                      "must stay f32.",
+                      figures)};
+    const double gain = f_.estimate > 0 ? (floats.as_f32 - floats.as_bf16) / f_.estimate : 0;
+    if (gain < kWorthSaying) return {fmt::format("bf16 would gain almost nothing: {}.", figures), gain};
+    return {fmt::format("bf16 would save up to {} of the estimated time: {}, before conversions.",
+                        percent(gain), figures),
+            gain};
   }
 
   const PrecisionFacts& f_;
-  PrecisionVerdict out_;
 };
 
 }  // namespace
 
-PrecisionVerdict precision_verdict(const PrecisionFacts& facts) { return Sentences(facts).verdict(); }
+PrecisionVerdict precision_verdict(const PrecisionFacts& facts) {
+  const Sentences sentences(facts);
+  return {sentences.integers(), sentences.bf16()};
+}
 
 }  // namespace lamina::tool

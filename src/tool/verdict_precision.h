@@ -12,10 +12,6 @@ namespace lamina::tool {
 inline constexpr double kWorthSaying = 0.03;  // of the time
 inline constexpr std::size_t kMostNames = 3;
 
-inline bool runs_a_node(const PlanStep& s) {
-  return s.kind == PlanStep::Kind::kernel || s.kind == PlanStep::Kind::dynamic;
-}
-
 /// The facts from which the sentences are made.
 struct PrecisionFacts {
   const Findings& all;
@@ -27,9 +23,14 @@ struct PrecisionFacts {
   std::string dearest_kind;  ///< the kind of operator that takes most of the time; empty: none does
 };
 
+/// A sentence about one type of numbers.
+struct TypeVerdict {
+  std::string text;
+  double gain = 0;  ///< the share of the estimate that products would save; 0 if they have the type already
+};
+
 struct PrecisionVerdict {
-  std::string integers, bf16;
-  double quantising = 0, narrowing = 0;  ///< what 8 bits and bf16 may gain, as a share of the estimate
+  TypeVerdict integers, bf16;
 };
 PrecisionVerdict precision_verdict(const PrecisionFacts& facts);
 

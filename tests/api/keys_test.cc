@@ -111,7 +111,7 @@ TEST(Keys, streams_have_threads_of_their_own) {
       return count;
     };
     // A thread that was joined may be listed for a moment.
-    for (int i = 0; i < 100 && named() != streams; ++i) std::this_thread::sleep_for(1ms);
+    for (int i = 0; i < 10000 && named() != streams; ++i) std::this_thread::sleep_for(1ms);
     EXPECT_EQ(named(), streams);
   }
 }
@@ -129,7 +129,7 @@ TEST(Keys, one_thread_and_no_streams_make_no_thread) {
   request.start();
   request.wait();
   CompiledModel(model_of(scaled_products(1024)), options);
-  EXPECT_EQ(threads().size(), before);
+  EXPECT_LE(threads().size(), before);  // threads that shutdown() has ended may have been counted before
   EXPECT_EQ(compiled.streams(), 0);
   EXPECT_EQ(compiled.threads(), 1);
 }

@@ -34,7 +34,7 @@ constexpr std::size_t kAlone = 1;
 
 /// A thread that was joined may be listed for a moment.
 bool alone() {
-  for (int i = 0; i < 100 && threads_here().size() > kAlone; ++i) std::this_thread::sleep_for(1ms);
+  for (int i = 0; i < 10000 && threads_here().size() > kAlone; ++i) std::this_thread::sleep_for(1ms);
   return threads_here().size() <= kAlone;
 }
 

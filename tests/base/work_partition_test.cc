@@ -122,9 +122,10 @@ TEST(WorkPartition, ThreadsThatAreDoneTakeFromOthers) {
       const bool here = std::this_thread::get_id() == caller;
       if (here && begin == 0) first_slot = slot;
       (here ? by_caller : by_others) += end - begin;
-      // A core that is asleep most of the time.
-      if (!here) std::this_thread::sleep_for(std::chrono::milliseconds(20 * (end - begin)));
-      if (here) std::this_thread::sleep_for(std::chrono::microseconds(200 * (end - begin)));
+      // The other thread does not get beyond its first piece before the caller has done more than its share.
+      const auto late = std::chrono::steady_clock::now() + std::chrono::minutes(1);
+      while (!here && by_caller <= 40 && std::chrono::steady_clock::now() < late)
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
     });
     EXPECT_EQ(by_caller + by_others, 64);
     EXPECT_GT(by_caller, 40);

@@ -65,7 +65,7 @@ class Output(Base):
         self.assertTrue(any("Compile model took" in line for line in lines))
         begin = time.monotonic()
         self.assertLessEqual(self.count("-t", "0.5", "-max_irate", "20"), 11)
-        self.assertLess(time.monotonic() - begin, 10)
+        self.assertLess(time.monotonic() - begin, 60)
         self.assertIn("-nireq 4", self.warnings("-niter", "2", "-api", "sync", "-nireq", "4"))
 
     def test_percentile(self) -> None:

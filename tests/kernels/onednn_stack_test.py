@@ -8,7 +8,7 @@ instruction by instruction, which shows that it happens. Such an implementation 
 src/kernels/onednn/refused.cc.
 
 Usage: onednn_stack_test.py, or onednn_stack_test.py --all for every problem on every instruction set that oneDNN
-knows, as a table (`make isa`).
+knows, as a table.
 """
 
 import os

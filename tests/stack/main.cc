@@ -1,17 +1,14 @@
-/// Which implementations of oneDNN run with the stack pointer outside the thread's stack, where a signal
-/// would write its frame over other data? tests/kernels/onednn_stack_test.py asks with two steps:
-///
-///     onednn_stack code DIR   runs every implementation of every small problem, each in a process of its
-///     own,
-///                             and has oneDNN write the code that it makes: a line `NUMBER
-///                             refused|taken|other FAMILY: IMPLEMENTATION: PROBLEM` and a folder DIR/NUMBER
-///                             for each
-///     onednn_stack step N     runs one of these again, instruction by instruction, and looks at the stack
-///                             pointer before each: prints how many there were, and how many with it
-///                             elsewhere
+/// Finds the implementations of oneDNN that run with the stack pointer outside the thread's stack, where a
+/// signal would write its frame over other data. tests/kernels/onednn_stack_test.py calls it in two steps:
+/// - `onednn_stack code DIR` runs every implementation of every small problem, each in its own process, and
+///   has oneDNN write the code that it generates. It prints a line for each, `NUMBER refused|taken|other
+///   FAMILY: IMPLEMENTATION: PROBLEM`, and puts the code into the folder DIR/NUMBER.
+/// - `onednn_stack step N` runs one of these again, instruction by instruction, and looks at the stack
+///   pointer before each. It prints the number of instructions, and of those with the stack pointer
+///   elsewhere.
 ///
 /// `refused`: the table of refused.cc says that lamina never takes it; `other`: lamina has no such kernel.
-/// `--all` looks at all problems, else at some for each implementation.
+/// `--all` runs all problems; without it some run for each implementation.
 #include <pthread.h>
 #include <signal.h>
 #include <sys/wait.h>

@@ -115,7 +115,8 @@ TensorType entering_type(LayerContext& c, const Mapping& m) {
   return type;
 }
 
-/// The same for a value that goes around by a back edge. It may change a size that `declared` leaves open.
+/// The type of a Parameter of a body whose value a back edge replaces in each iteration. A size that
+/// `declared` leaves open may change.
 TensorType carried_type(LayerContext& c, const Mapping& m, const TensorType& declared) {
   auto type = entering_type(c, m);
   const auto& said = declared.shape;
@@ -252,8 +253,8 @@ class LoopConverter {
     return body;
   }
 
-  /// What the file says of a carried value. A size that is another at the port of what goes around may
-  /// change.
+  /// The type that the file declares for a carried value. A size that the file gives otherwise at the port
+  /// from which the back edge takes the next value may change, and is left open here.
   TensorType declared_type(const Mapping& m) {
     auto type = parameter_type(c_.reading(), body_.net.layers[m.internal]);
     const auto& feeds = body_.net.layers[body_.back.at(m.internal)].feeds;

@@ -296,6 +296,25 @@ void add_consumed(Offer& o, const NodeView& v, const Operands& operands) {
   if (v.op<ConvolutionBackpropData>() && v.has(3)) o.consumed.push_back(3);
 }
 
+/// What makes the kernel, with the fastest operands that fit the weights.
+decltype(Offer::make) maker_of(const NodeView& v, const Geometry& g, const Rows& in,
+                               const std::vector<Operands>& possible, const std::optional<Operands>& matched,
+                               const Epilogue& epilogue, std::int64_t threads) {
+  const Tensor weights = v.constant(1) ? *v.constant(1) : Tensor();
+  return [=, &machine = v.machine()](MakeContext& context) -> std::unique_ptr<Executable> {
+    auto laid = epilogue;
+    laid.lay(context);
+    const auto per_column = g.transposed ? 0 : g.inputs / g.groups * g.taps();
+    const auto what = integers::operands_for(possible, weights, per_column, context.weights);
+    const auto rows = context.input(0, in);
+    auto made = integers::fastest(what, matched, weights, context.weights, [&](const Operands& o) {
+      return convolution_of(machine, g, o, rows, laid, weights.valid(), threads);
+    });
+    if (weights.valid()) pack(made, weights, context.weights);
+    return executable([c = std::move(made)](const RunArgs& args) { run(c, args); });
+  };
+}
+
 }  // namespace
 
 void offer_integer_convolution(const NodeView& v, Answers& answers) {
@@ -336,20 +355,7 @@ void offer_integer_convolution(const NodeView& v, Answers& answers) {
       const auto apart = c.product.scratch_bytes();
       o.scratch = std::max(o.scratch, c.scratch + static_cast<std::size_t>(apart));
     }
-    const Tensor weights = v.constant(1) ? *v.constant(1) : Tensor();
-    o.make = [&machine = v.machine(), g, in, possible, matched, behind = *epilogue, threads,
-              weights](MakeContext& context) -> std::unique_ptr<Executable> {
-      auto laid = behind;
-      laid.lay(context);
-      const auto per_column = g.transposed ? 0 : g.inputs / g.groups * g.taps();
-      const auto what = integers::operands_for(possible, weights, per_column, context.weights);
-      const auto rows = context.input(0, in);
-      auto made = integers::fastest(what, matched, weights, context.weights, [&](const Operands& o) {
-        return convolution_of(machine, g, o, rows, laid, weights.valid(), threads);
-      });
-      if (weights.valid()) pack(made, weights, context.weights);
-      return executable([c = std::move(made)](const RunArgs& args) { run(c, args); });
-    };
+    o.make = maker_of(v, g, in, possible, matched, *epilogue, threads);
     if (layout == Layout::channels_last)
       if (auto winograd = integers::winograd_offer(v, g, possible, *epilogue, o))
         answers.offers.push_back(std::move(*winograd));
