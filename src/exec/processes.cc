@@ -106,11 +106,13 @@ void Scheduler::Core::child_begins() noexcept {
   for (auto& worker : workers_)
     if (!is_here(worker.get())) {
       worker->thread.forget();
+      // NOLINTNEXTLINE(bugprone-unhandled-exception-at-new): a child without memory for that ends.
       (void)new std::shared_ptr<Worker>(worker);
     }
   std::erase_if(workers_, [&](const auto& worker) { return !is_here(worker.get()); });
   for (auto& slot : slots_) {
     if (!is_here(slot->worker)) slot->worker = nullptr;
+    // NOLINTNEXTLINE(bugprone-unhandled-exception-at-new)
     if (slot->job) (void)new std::shared_ptr<Job>(std::move(slot->job));
   }
   callers_.child_begins();

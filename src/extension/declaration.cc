@@ -41,7 +41,7 @@ std::vector<T> list_of(const T* first, std::size_t count, std::string_view what,
 }
 
 std::string required_name(const char* text, std::string_view what) {
-  const auto name = text_of(text);
+  auto name = text_of(text);
   if (name.empty()) fail(ErrorCode::bad_file, "{} has no name", what);
   if (name.size() > kMostName) fail(ErrorCode::bad_file, "{} has a name of {} bytes", what, name.size());
   return name;

@@ -10,6 +10,7 @@ namespace {
 /// The name of a member, if the struct has it.
 #define MEMBER(type, member) (static_cast<void>(sizeof(type::member)), #type "." #member)
 
+// NOLINTBEGIN(bugprone-sizeof-expression): some members are pointers.
 constexpr std::string_view kMembers[] = {MEMBER(lamina_tensor, struct_size),
                                          MEMBER(lamina_tensor, data),
                                          MEMBER(lamina_tensor, bytes),
@@ -127,6 +128,7 @@ constexpr std::string_view kMembers[] = {MEMBER(lamina_tensor, struct_size),
                                          MEMBER(lamina_library, flags),
                                          MEMBER(lamina_library, reserved)};
 
+// NOLINTEND(bugprone-sizeof-expression)
 #undef MEMBER
 
 }  // namespace

@@ -132,7 +132,7 @@ Values convert_inner_product(const Call& c) {
   op.transpose_b = !transposed;
   Values inputs{x, c.constant(c.tensor(0, transposed ? Dims{depth, outputs} : Dims{outputs, depth}))};
   if (p.flag("bias_term", true)) inputs.push_back(c.constant(c.tensor(1, {outputs})));
-  return {c.add(std::move(op), inputs)};
+  return {c.add(op, inputs)};
 }
 
 /// Rows of a table by number.

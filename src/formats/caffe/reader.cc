@@ -15,7 +15,7 @@ struct Files {
 /// The file with the structure: without it weights are of little use.
 std::shared_ptr<const MappedFile> structure_of(const ModelSource& source) {
   const auto& model = source.model();
-  const auto text = blaming(FileProblem::no_caffe_text, [&] { return source.companion(".prototxt"); });
+  auto text = blaming(FileProblem::no_caffe_text, [&] { return source.companion(".prototxt"); });
   const auto wanted = source.companion_path(".prototxt");
   if (!text)
     fail_reading(FileProblem::no_caffe_text, "{}: has weights only, wanted the network's structure {}",

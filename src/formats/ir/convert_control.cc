@@ -346,7 +346,7 @@ void if_else(LayerContext& c) {
 /// The variable of a layer of the network itself: each iteration of a body would have its own.
 std::string variable_of(LayerContext& c) {
   if (&c.graph() != &c.reading().loaded.graph) throw NotSupported{"a variable in a body"};
-  const std::string variable = c.text("variable_id");
+  std::string variable = c.text("variable_id");
   c.require(!variable.empty(), "variable_id is missing");
   return variable;
 }

@@ -81,7 +81,7 @@ void max_pool(LayerContext& c) {
 
 /// One number stands for all axes that are resized.
 Ints spread_pads(LayerContext& c, const char* name, const Ints& axes) {
-  const Ints given = c.integers(name);
+  Ints given = c.integers(name);
   if (given.size() != 1) return given;
   Ints out(c.rank(0), 0);
   for (const auto axis : axes) out[normalize_axis(axis, out.size(), "axis")] = given.front();

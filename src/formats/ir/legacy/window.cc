@@ -31,7 +31,7 @@ struct Geometry {
 
 /// A list for the spatial axes with numbers of at least `low`; `fallback` when it is missing.
 Ints axis_list(Lowering& c, const char* name, const Ints& fallback, std::int64_t low) {
-  const Ints given = c.has(name) ? c.integers(name) : Ints();
+  Ints given = c.has(name) ? c.integers(name) : Ints();
   if (given.empty()) return fallback;
   c.require(given.size() == fallback.size(), "{} has {} elements, wanted {}", name, given.size(),
             fallback.size());
@@ -42,7 +42,7 @@ Ints axis_list(Lowering& c, const char* name, const Ints& fallback, std::int64_t
 
 /// Version 2: an attribute for x and one for y.
 Ints pair_list(Lowering& c, const char* x, const char* y, const Ints& fallback, std::int64_t low) {
-  const Ints out = {c.integer(y, fallback[0]), c.integer(x, fallback[1])};
+  Ints out = {c.integer(y, fallback[0]), c.integer(x, fallback[1])};
   for (const auto item : out)
     c.require(item >= low && item <= 1 << 20, "{} or {} is {}, wanted {} to 2^20", x, y, item, low);
   return out;

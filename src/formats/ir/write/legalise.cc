@@ -38,11 +38,11 @@ std::optional<Ints> Legalisation::known_ints(ValueId value) const {
   return to_ints(*tensor);
 }
 
-ValueId Legalisation::add(Op op, std::vector<ValueId> inputs, const std::string& suffix) {
-  return add_many(std::move(op), std::move(inputs), 1, suffix)[0];
+ValueId Legalisation::add(const Op& op, std::vector<ValueId> inputs, const std::string& suffix) {
+  return add_many(op, std::move(inputs), 1, suffix)[0];
 }
 
-std::vector<ValueId> Legalisation::add_many(Op op, std::vector<ValueId> inputs, int outputs,
+std::vector<ValueId> Legalisation::add_many(const Op& op, std::vector<ValueId> inputs, int outputs,
                                             const std::string& suffix, std::vector<Graph> bodies) {
   return legaliser_.emit(op, std::move(inputs), outputs, fmt::format("{}/{}", label_, suffix),
                          std::move(bodies));

@@ -54,9 +54,9 @@ class Legalisation {
   }
 
   // New values. Operators that OpenVINO does not have are legalised, too.
-  ValueId add(Op op, std::vector<ValueId> inputs, const std::string& suffix);
-  std::vector<ValueId> add_many(Op op, std::vector<ValueId> inputs, int outputs, const std::string& suffix,
-                                std::vector<Graph> bodies = {});
+  ValueId add(const Op& op, std::vector<ValueId> inputs, const std::string& suffix);
+  std::vector<ValueId> add_many(const Op& op, std::vector<ValueId> inputs, int outputs,
+                                const std::string& suffix, std::vector<Graph> bodies = {});
   ValueId add_constant(Tensor tensor, const std::string& suffix);
   ValueId ints(const Ints& list, const std::string& suffix);
   ValueId integer(std::int64_t value, const std::string& suffix);

@@ -213,9 +213,8 @@ ValueId quotient_of_unknown(Legalisation& c, const AvgPool& op, const std::vecto
   }
   const ValueId shape = c.add(Concat{}, {c.ints({1, 1}, "outer_ones"), counted}, "ones_shape");
   const ValueId ones = c.add(Broadcast{}, {c.number(1, type, "one"), shape}, "ones");
-  AvgPool of_ones = mean;
   const ValueId parts =
-      whole_means(c, of_ones, padded(c, ones, around_begins, around_ends, "framed_ones"), "parts");
+      whole_means(c, mean, padded(c, ones, around_begins, around_ends, "framed_ones"), "parts");
   double least = 1;
   for (const auto k : op.kernel) least /= static_cast<double>(k);
   const ValueId some = c.add(Maximum{}, {parts, c.number(least / 2, type, "least")}, "some_part");

@@ -132,7 +132,7 @@ Outlet NetWriter::write_constant(ValueId v) {
                       !exact);
 }
 
-Outlet NetWriter::constant(Tensor tensor, const std::string& name, bool as_it_is) {
+Outlet NetWriter::constant(const Tensor& tensor, const std::string& name, bool as_it_is) {
   OutPort port{{tensor.element_type(), Shape::of(tensor.shape())}, {}};
   if (!as_it_is) return write_tensor(tensor, name, std::move(port), false);
   LayerText text{name, "Const", "opset1", {}, {}};

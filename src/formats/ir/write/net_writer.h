@@ -65,7 +65,7 @@ class NetWriter {
   Outlet value(ValueId value);
   const TensorType& type(Outlet outlet) const { return ports_[outlet.layer][outlet.port]; }
   /// `as_it_is`: bits in the order of memory.
-  Outlet constant(Tensor tensor, const std::string& name, bool as_it_is = false);
+  Outlet constant(const Tensor& tensor, const std::string& name, bool as_it_is = false);
   /// The constant's numbers under another shape.
   Outlet reshaped(ValueId constant, const Tensor& tensor, const std::string& name);
   /// Adds the layer; its XML, for what else stands below it. `rt_info`: XML.
