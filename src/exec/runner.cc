@@ -53,8 +53,7 @@ class Runner::State {
   }
 };
 
-Runner::Runner(std::shared_ptr<const Program> program)
-    : state_(std::make_unique<State>(std::move(program))) {}
+Runner::Runner(const std::shared_ptr<const Program>& program) : state_(std::make_unique<State>(program)) {}
 Runner::~Runner() = default;
 Runner::Runner(Runner&&) noexcept = default;
 Runner& Runner::operator=(Runner&&) noexcept = default;

@@ -13,7 +13,7 @@ namespace lamina {
 /// set as they were, and no results; the next one begins anew.
 class Runner {
  public:
-  explicit Runner(std::shared_ptr<const Program> program);
+  explicit Runner(const std::shared_ptr<const Program>& program);
   ~Runner();
   Runner(Runner&&) noexcept;
   Runner& operator=(Runner&&) noexcept;

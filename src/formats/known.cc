@@ -34,7 +34,7 @@ class Folder {
     const Node& node = graph_.node(producer);
     if (!node.bodies.empty() || node.op.has(Trait::impure)) return std::nullopt;
     if (node.op.info().name == "ShapeOf") return shape_of(node, graph_.type(v).element);
-    if (const auto number = number_of_sizes(node, v)) return number;
+    if (auto number = number_of_sizes(node, v)) return number;
     std::vector<Tensor> inputs;
     for (auto i : node.inputs) {
       auto t = i.valid() ? value(i, depth + 1) : Tensor{};

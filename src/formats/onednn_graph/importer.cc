@@ -276,10 +276,10 @@ Values Importer::make_opaque(const OpDef& op, const Values& inputs) {
   Strings attributes;
   for (const auto& [name, value] : op.attributes) attributes.push_back(describe(name, value));
   auto& graph = loaded_.graph;
-  const auto outputs = graph
-                           .node(graph.add_node(Opaque{"", op.kind, "", std::move(attributes)}, inputs, {},
-                                                static_cast<int>(op.outputs.size())))
-                           .outputs;
+  auto outputs = graph
+                     .node(graph.add_node(Opaque{"", op.kind, "", std::move(attributes)}, inputs, {},
+                                          static_cast<int>(op.outputs.size())))
+                     .outputs;
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     const auto element = op.outputs[i].element;
     graph.set_type(outputs[i], {is_half(element) ? ElementType::f32 : element, op.outputs[i].shape});

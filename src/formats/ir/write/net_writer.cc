@@ -158,13 +158,13 @@ Outlet NetWriter::write_tensor(const Tensor& tensor, const std::string& name, Ou
   const auto& options = writing_.options;
   if (wide && options.keep_halves && options.version > 10 && may_compress)
     if (Halves halves = halves_of(tensor); halves.inexact == 0)
-      return write_halves(std::move(halves.tensor), name, std::move(port));
+      return write_halves(halves.tensor, name, std::move(port));
   if (wide && options.compress_to_fp16 && (may_compress || writing_.halves_all())) {
     Halves halves = halves_of(tensor);
     const bool fits = halves.overflown == 0 && static_cast<double>(halves.vanished) <=
                                                    kMostVanished * static_cast<double>(halves.others);
     if (!writing_.halves_all()) {
-      if (fits) return write_halves(std::move(halves.tensor), name, std::move(port));
+      if (fits) return write_halves(halves.tensor, name, std::move(port));
       if (halves.overflown != 0)
         writing_.warn(fmt::format("constant \"{}\" stays {}: {} of its {} numbers are beyond f16", name,
                                   name_of(type), halves.overflown, tensor.size()));
@@ -185,9 +185,9 @@ Outlet NetWriter::write_tensor(const Tensor& tensor, const std::string& name, Ou
   return last();
 }
 
-Outlet NetWriter::write_halves(Tensor halves, const std::string& name, OutPort port) {
+Outlet NetWriter::write_halves(const Tensor& halves, const std::string& name, OutPort port) {
   LayerText text{name, "Convert", "opset1", {}, {}};
-  text.inputs = {constant(std::move(halves), name + "_compressed")};
+  text.inputs = {constant(halves, name + "_compressed")};
   text.set("destination_type", element_type_text(port.type.element));
   add(std::move(text), {std::move(port)}, std::string(kDecompression));
   return last();

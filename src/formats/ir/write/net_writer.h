@@ -94,7 +94,7 @@ class NetWriter {
   void write_node(NodeId id);
   Outlet write_constant(ValueId value);
   Outlet write_tensor(const Tensor& tensor, const std::string& name, OutPort port, bool may_compress);
-  Outlet write_halves(Tensor halves, const std::string& name, OutPort port);
+  Outlet write_halves(const Tensor& halves, const std::string& name, OutPort port);
   std::vector<OutPort> outputs_of(const Node& node) const;
   OutPort port_of(ValueId value) const;
   Strings names_of(ValueId value) const;
