@@ -46,10 +46,9 @@ std::shared_ptr<const MappedFile> FileSource::beside(const std::string& name, co
 }
 
 MemorySource::MemorySource(std::shared_ptr<const MappedFile> model, std::shared_ptr<const MappedFile> weights,
-                           Files external)
+                           const Files& external)
     : ModelSource(std::move(model)), weights_(std::move(weights)) {
-  for (auto& [location, file] : external)
-    external_[path(location).lexically_normal().string()] = std::move(file);
+  for (const auto& [location, file] : external) external_[path(location).lexically_normal().string()] = file;
 }
 
 std::shared_ptr<const MappedFile> MemorySource::external_data(const std::string& location) const {

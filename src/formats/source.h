@@ -56,7 +56,7 @@ class MemorySource : public ModelSource {
  public:
   using Files = std::map<std::string, std::shared_ptr<const MappedFile>>;
   MemorySource(std::shared_ptr<const MappedFile> model, std::shared_ptr<const MappedFile> weights,
-               Files external);
+               const Files& external);
   std::shared_ptr<const MappedFile> companion(const std::string&) const override { return weights_; }
   std::string companion_path(const std::string&) const override { return {}; }
   std::shared_ptr<const MappedFile> external_data(const std::string& location) const override;

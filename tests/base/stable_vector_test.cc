@@ -33,7 +33,8 @@ TEST(StableVector, a_copy_grows_alike) {
   EXPECT_EQ(*last, "e");
   EXPECT_EQ(copy.size(), 105U);
   EXPECT_EQ(all.size(), 5U);
-  copy = copy;
+  const auto& same = copy;
+  copy = same;
   EXPECT_EQ(copy[104], "x");
   copy = all;
   std::string joined;

@@ -161,11 +161,12 @@ std::vector<std::int64_t> mel_bins(const Call& c, std::int64_t mels, std::int64_
                                    double low, double high) {
   const auto to_mel = [](double hertz) { return 2595 * std::log10(1 + hertz / 700); };
   const auto step = (to_mel(high) - to_mel(low)) / static_cast<double>(mels + 2);
+  const auto highest = static_cast<double>(size / 2);  // NOLINT(bugprone-integer-division): a number of a bin
   std::vector<std::int64_t> bins;
   for (std::int64_t i = 0; i < mels + 2; ++i) {
     const auto hertz = 700 * (std::pow(10.0, (static_cast<double>(i) * step + to_mel(low)) / 2595) - 1);
     const auto bin = std::floor(static_cast<double>(size + 1) * hertz / rate);
-    if (!(bin >= 0 && bin <= static_cast<double>(size / 2)))
+    if (!(bin >= 0 && bin <= highest))
       c.fail("band {} is at {} Hz, not within dft_length / 2 at this rate", i, hertz);
     bins.push_back(static_cast<std::int64_t>(bin));
   }

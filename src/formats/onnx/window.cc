@@ -13,7 +13,7 @@ AutoPad read_auto_pad(const Call& c) {
 }
 
 Ints read_list(const Call& c, std::string_view name, std::size_t wanted) {
-  const auto values = c.ints(name);
+  auto values = c.ints(name);
   if (!values.empty() && values.size() != wanted)
     c.fail("{} has {} values, wanted {}", name, values.size(), wanted);
   return values;
@@ -32,8 +32,8 @@ void read_window(const Call& c, Window& window, std::size_t spatial) {
 }
 
 Ints read_kernel(const Call& c) {
-  const auto kernel = c.ints("kernel_shape");
-  for (auto k : kernel)
+  auto kernel = c.ints("kernel_shape");
+  for (const auto k : kernel)
     if (k <= 0) c.fail("kernel_shape has {}, wanted more than 0", k);
   return kernel;
 }

@@ -40,7 +40,7 @@ Attribute Importer::attribute_of(std::string_view name, const AttrValue& a) {
 
 /// TensorFlow gives its nodes attributes of its own (T, _output_shapes): those that the operation does not
 /// have are not for it.
-Values Importer::make_custom(std::uint32_t n, std::shared_ptr<const DeclaredOperation> operation,
+Values Importer::make_custom(std::uint32_t n, const std::shared_ptr<const DeclaredOperation>& operation,
                              Values inputs) {
   const auto& wanted = operation->attributes;
   auto op = std::make_unique<CustomOp>(operation);

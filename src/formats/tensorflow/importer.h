@@ -75,7 +75,8 @@ class Importer {
   Values import_merge(std::uint32_t node);
   std::optional<Values> import_of_loop(std::uint32_t node);
   Values leave_loop(std::uint32_t exit);
-  Values make_custom(std::uint32_t node, std::shared_ptr<const DeclaredOperation> operation, Values inputs);
+  Values make_custom(std::uint32_t node, const std::shared_ptr<const DeclaredOperation>& operation,
+                     Values inputs);
   Attribute attribute_of(std::string_view name, const AttrValue& a);
   Values make_opaque(const NodeDef& node, const Values& inputs);
   std::uint32_t ports(std::uint32_t node) const;
