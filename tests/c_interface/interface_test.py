@@ -623,6 +623,34 @@ class Callbacks(unittest.TestCase):
             free(handle)
 
 
+    def test_progress_ends_planning(self):
+        """Shapes are new to the model in a run, whose planning the callback ends; the next run is as if nothing was."""
+        answer, seen = [0], []
+        progress = lib.types["lamina_c_progress"](lambda user, stage, done: answer[0])
+        done = lib.types["lamina_c_done"](lambda user, status, error: seen.append((status, error)) or 0)
+        of = options(NUM_STREAMS=1)
+        lib.options_set_progress(of, progress, None, lib.types["lamina_c_release"]())
+        model = lib.made(lib.model_read, str(CLASSIFIER).encode(), None)
+        compiled = lib.made(lib.compile, model, of)
+        request = lib.made(lib.request_new, compiled)
+        picture = np.ones((1, 3, 48, 192), np.float32)
+        tensor = borrowed(picture)
+        lib.request_set_input(request, 0, tensor)
+        lib.request_set_callback(request, done, None, lib.types["lamina_c_release"]())
+        answer[0] = -3
+        with Fails(lib.CALLBACK, "the progress callback returned -3"):
+            lib.request_run(request)
+        lib.request_start(request)
+        with Fails(lib.CALLBACK, "the progress callback returned -3"):
+            lib.request_wait(request)
+        self.assertEqual(seen, [(lib.CALLBACK, b"the progress callback returned -3")])
+        answer[0] = 0
+        lib.request_run(request)
+        self.assertEqual(output(request).shape, (1, 2))
+        for handle, free in ((tensor, lib.tensor_free), (request, lib.request_free), (compiled, lib.compiled_free), (model, lib.model_free), (of, lib.options_free)):
+            free(handle)
+
+
 class Sizes(unittest.TestCase):
     """Callers with an older or a newer header."""
 
