@@ -230,8 +230,8 @@ LAMINA_C_API lamina_c_status lamina_c_options_set(lamina_c_options* options, con
  * there are none. */
 LAMINA_C_API lamina_c_status lamina_c_options_set_list(lamina_c_options* options, const char* key,
                                                        const char* const* values, size_t count);
-/* A null function: nobody is told. `release` may be null; it is called when no object has the function any
- * more: models that were compiled with these options have it, too. */
+/* A null function: nobody is told, and `user` and `release` are not used. `release` may be null; it is called
+ * when no object has the function any more: models that were compiled with these options have it, too. */
 LAMINA_C_API lamina_c_status lamina_c_options_set_log(lamina_c_options* options, lamina_c_log log, void* user,
                                                       lamina_c_release release);
 LAMINA_C_API lamina_c_status lamina_c_options_set_progress(lamina_c_options* options,
@@ -428,7 +428,7 @@ LAMINA_C_API lamina_c_status lamina_c_request_wait_for(lamina_c_request* request
 /* Cancels the inference, if one is under way, and returns at once. The inference ends with LAMINA_C_CANCELED.
  */
 LAMINA_C_API lamina_c_status lamina_c_request_cancel(lamina_c_request* request);
-/* A null function: no callback. `release` may be null. */
+/* A null function: no callback, and `user` and `release` are not used. `release` may be null. */
 LAMINA_C_API lamina_c_status lamina_c_request_set_callback(lamina_c_request* request, lamina_c_done callback,
                                                            void* user, lamina_c_release release);
 /* One of LAMINA_C_REQUEST_... */
