@@ -18,7 +18,7 @@ POSIX = re.compile(
     r"|sys/.*|netinet/.*|arpa/.*|linux/.*)(\.h)?$"
 )
 POSIX_MODULES = ("base",)
-C_HEADERS = ("extension.h",)
+C_HEADERS = ("c.h", "extension.h")
 C_LIBRARY = ("stddef.h", "stdint.h")
 LONG = 400
 # A source file by its name or the end of its path: "judge.h", "check/judge.h", "tests/check/judge_test.cc".

@@ -206,6 +206,9 @@ class Request {
   /// Options::progress. After a run that throws, inputs and variables are as before, there are no outputs
   /// until a run succeeds, and the request remains usable. Calls no callback.
   LAMINA_API void run();
+  /// run() with a time limit, for which the time in the queue counts, too. When the time is over, the
+  /// inference ends as one that is canceled, and Error(over_limit) is thrown. The next run may take any time.
+  LAMINA_API void run_for(std::chrono::nanoseconds time);
   /// Queues one inference and returns at once. Throws Error(bad_input) for missing inputs, and starts nothing
   /// then. Without streams it runs the inference, and calls the callback, before it returns.
   LAMINA_API void start();

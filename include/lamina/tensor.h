@@ -138,6 +138,8 @@ class Tensor {
   /// Shares memory that `owner` keeps alive, read-only as above.
   LAMINA_API static Tensor share(ElementType type, Dims shape, std::shared_ptr<const void> owner,
                                  const void* data);
+  /// Shares memory that `owner` keeps alive and that may be written: an output's, too.
+  LAMINA_API static Tensor wrap(ElementType type, Dims shape, void* data, std::shared_ptr<const void> owner);
   /// Copies values into an owned tensor.
   template <Element T>
   static Tensor of(Dims shape, std::span<const T> values) {  // NOLINT(performance-unnecessary-value-param)

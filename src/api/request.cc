@@ -66,6 +66,15 @@ void Request::run() {
   });
 }
 
+void Request::run_for(std::chrono::nanoseconds time) {
+  guarded("Request::run_for", [&] {
+    auto& state = Inside::of(*this);
+    state.require_settable();
+    state.notice_exit();
+    state.scheduler().run(state, time);
+  });
+}
+
 void Request::start() {
   guarded("Request::start", [&] {
     auto& state = Inside::of(*this);

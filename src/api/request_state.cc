@@ -10,6 +10,20 @@ void check_index(std::size_t index, const std::vector<Port>& ports, std::string_
   if (index >= ports.size()) fail(ErrorCode::bad_input, "{} {}: the model has {}", what, index, ports.size());
 }
 
+/// Runs the body for so many seconds at most.
+template <class F>
+void within_seconds(double seconds, const F& body) {
+  const StopScope here({.seconds = seconds});
+  try {
+    body();
+  } catch (const Stopped& stopped) {
+    if (stopped.by() != &here) throw;
+    const auto& place = stopped.place();
+    fail(ErrorCode::over_limit, "{}{}the inference took more than the time of run_for", place,
+         place.empty() ? "" : ": ");
+  }
+}
+
 [[noreturn]] void fail_busy() {
   fail(ErrorCode::busy, "the request is in use: an inference is under way, or another thread changes it");
 }
@@ -50,7 +64,11 @@ void Request::State::check() {
 }
 
 void Request::State::infer(Stream& stream) {
-  guarded("an inference", [&] { on_shapes(inputs, runner.inputs(), [&] { runner.run(stream, this); }); });
+  const auto run = [&] { on_shapes(inputs, runner.inputs(), [&] { runner.run(stream, this); }); };
+  guarded("an inference", [&] {
+    if (seconds_left() == 0) return run();
+    within_seconds(seconds_left(), run);
+  });
 }
 
 void Request::State::callback_failed(const std::exception_ptr& error) noexcept {

@@ -199,6 +199,12 @@ Tensor Tensor::share(ElementType type, Dims shape, std::shared_ptr<const void> o
   return t;
 }
 
+Tensor Tensor::wrap(ElementType type, Dims shape, void* data, std::shared_ptr<const void> owner) {
+  Tensor t = wrap(type, std::move(shape), data);
+  t.owner_ = std::move(owner);
+  return t;
+}
+
 Tensor Tensor::copied(ElementType type, Dims shape, const void* values, std::size_t count) {
   return guarded("Tensor::of", [&] {
     Tensor t(type, std::move(shape));

@@ -47,11 +47,12 @@ class Scheduler::Core : public std::enable_shared_from_this<Core> {
   Core(const Placement& placement, bool exclusive, HeldProcessors held, Logger log);
   ~Core();
 
-  void run(Job& job);
+  using Clock = std::chrono::steady_clock;
+  static constexpr auto kNever = Clock::time_point::max();
+  void run(Job& job, Clock::time_point until);
   void start(const std::shared_ptr<Job>& job);
   void cancel(Job& job) noexcept;
   void quit() noexcept;
-  using Clock = std::chrono::steady_clock;
   static bool await_rest(Lock& lock, Job& job, const Clock::time_point* until, bool destroyed);
 
  private:
@@ -62,7 +63,7 @@ class Scheduler::Core : public std::enable_shared_from_this<Core> {
   static void set_error(Job& job, std::exception_ptr error) noexcept;
   static void begin(Job& job);
   static bool stop(Job& job) noexcept;
-  int await_stream(Job& job);
+  int await_stream(Job& job, Clock::time_point until);
   class Urged;
   /// True if the job is queued for, or its callback needs, what the calling thread's inference holds: a
   /// stream of this model, all of which are taken, or the turn of exclusive models.

@@ -63,6 +63,9 @@ class Job : public std::enable_shared_from_this<Job>, public StopSignal {
   /// callback.
   std::exception_ptr error() const noexcept { return error_; }
 
+  /// Seconds that the running inference may take; 0: any. For infer().
+  double seconds_left() const noexcept { return seconds_left_; }
+
   /// Requires settable().
   void set_callback(Callback callback);
 
@@ -85,6 +88,7 @@ class Job : public std::enable_shared_from_this<Job>, public StopSignal {
   std::atomic<std::thread::id> caller_{};  // the thread in which the callback runs
   std::atomic<std::thread::id> runner_{};  // that which is in run()
   std::atomic<int> waiting_{0};            // how many are in waiters_
+  double seconds_left_ = 0;                // of the thread in run()
   std::exception_ptr error_;
   std::shared_ptr<const Callback> callback_;
 

@@ -41,7 +41,7 @@ Scheduler::Core::~Core() {
 
 /// Runs the job in the calling thread, which may be a stream's thread if a callback calls this. The state is
 /// `running` only while the job has a stream: it is `queued` before, and at rest when the stream is free.
-void Scheduler::Core::run(Job& job) {
+void Scheduler::Core::run(Job& job, Clock::time_point until) {
   if (Dispatch::here().closing.load(std::memory_order_relaxed)) Dispatch::here().await_opening();
   auto state = job.state();
   do {
@@ -54,14 +54,19 @@ void Scheduler::Core::run(Job& job) {
   try {
     if (!slots_.empty()) {
       stream = free_.take();
-      if (stream < 0) stream = await_stream(job);
+      if (stream < 0) stream = await_stream(job, until);
     }
     begin(job);
+    if (until != kNever)
+      job.seconds_left_ =
+          std::max(std::chrono::duration<double>(until - Clock::now()), std::chrono::duration<double>(1e-9))
+              .count();
     infer_here(job, stream < 0 ? nullptr : slots_[static_cast<std::size_t>(stream)].get());
   } catch (...) {
     error = std::current_exception();
   }
   job.runner_.store({}, std::memory_order_relaxed);
+  job.seconds_left_ = 0;
   if (error) set_error(job, own_copy(error));
   job.state_.store(outcome_of(error), std::memory_order_seq_cst);
   if (job.waiting_.load(std::memory_order_seq_cst) > 0) {
@@ -116,7 +121,7 @@ class Scheduler::Core::Urged {
 };
 
 /// Waits for a stream, in one queue with the jobs that were started: first come, first served.
-int Scheduler::Core::await_stream(Job& job) {
+int Scheduler::Core::await_stream(Job& job, Clock::time_point until) {
   if (AwaitedBy::has(this))
     fail(ErrorCode::busy, "run() inside an inference of the same model while no stream is free");
   Lock lock(Dispatch::here().mutex);
@@ -129,10 +134,19 @@ int Scheduler::Core::await_stream(Job& job) {
     job.join(queue_);
     advance();
     const Urged here(*this);
-    waker.wait(lock, [&] { return job.granted_ >= 0 || job.dropped() || Quiescence::ends_process(); });
+    const auto done = [&] { return job.granted_ >= 0 || job.dropped() || Quiescence::ends_process(); };
+    bool in_time = true;
+    if (until == kNever)
+      waker.wait(lock, done);
+    else
+      in_time = waker.wait_until(lock, until, done);
     job.thread_ = nullptr;
     if (job.granted_ >= 0) return job.granted_;
     job.leave();
+    if (!in_time) {
+      job.forget_result();
+      fail(ErrorCode::over_limit, "no stream was free in the time of run_for");
+    }
   }
   job.forget_result();
   std::rethrow_exception(canceled_error());
@@ -278,7 +292,13 @@ Scheduler::Scheduler(const Placement& placement, bool exclusive, HeldProcessors 
 Scheduler::~Scheduler() { core_->quit(); }
 
 int Scheduler::streams() const { return static_cast<int>(core_->slots_.size()); }
-void Scheduler::run(Job& job) { core_->run(job); }
+void Scheduler::run(Job& job, std::optional<std::chrono::nanoseconds> time) {
+  const auto now = time ? Core::Clock::now() : Core::Clock::time_point();
+  if (time && *time <= Core::Clock::time_point::max() - now)
+    core_->run(job, now + std::max(*time, std::chrono::nanoseconds(0)));
+  else
+    core_->run(job, Core::kNever);
+}
 void Scheduler::start(const std::shared_ptr<Job>& job) { core_->start(job); }
 
 /// Waits until the job rests, or the time is over. True if it rests, or if the process ends: destructors and

@@ -29,8 +29,8 @@ class Scheduler {
   int streams() const;
 
   /// Runs one inference in the calling thread and throws its exception; throws Error(busy) while the job is
-  /// under way, and Error(canceled).
-  void run(Job& job);
+  /// under way, Error(canceled), and Error(over_limit) if it takes longer than `time`, the queue included.
+  void run(Job& job, std::optional<std::chrono::nanoseconds> time = {});
   /// Queues one inference. Throws Error(busy).
   void start(const std::shared_ptr<Job>& job);
   /// Waits until the job rests, and throws the exception of its last inference or callback. Throws

@@ -193,6 +193,62 @@ TEST_P(Cancellation, deadlines) {
   expect_works(r);
 }
 
+TEST_P(Cancellation, run_for) {
+  auto r = long_.ready(true);
+  expect_error([&] { r.run_for(200ms); }, ErrorCode::over_limit, "took more than the time of run_for");
+  EXPECT_EQ(r.status(), RequestStatus::failed);
+  EXPECT_THROW((void)r.output(0), Error);
+  expect_works(r);
+  auto fresh = long_.ready(false);
+  fresh.run();
+  for (const std::chrono::nanoseconds time :
+       {std::chrono::nanoseconds(10min), std::chrono::nanoseconds::max()}) {
+    r.run_for(time);
+    EXPECT_TRUE(r.output(0).same_as(fresh.output(0)));
+  }
+}
+
+TEST(CancellationOfLoops, run_for_no_time) {
+  for (const int streams : {0, 1}) {
+    const auto endless = loop({.streams = streams});
+    auto r = endless.ready(true);
+    for (const auto time : {0ns, -5ns, std::chrono::nanoseconds::min()})
+      expect_error([&] { r.run_for(time); }, ErrorCode::over_limit, "the time of run_for");
+  }
+}
+
+TEST(CancellationOfLoops, run_for_waits_for_a_stream) {
+  const auto endless = loop({.streams = 1});
+  auto first = endless.ready(true), second = endless.ready(false);
+  first.start();
+  while (first.status() != RequestStatus::running) std::this_thread::yield();
+  for (int i = 0; i < 3; ++i) {
+    expect_error([&] { second.run_for(20ms); }, ErrorCode::over_limit,
+                 "no stream was free in the time of run_for");
+    EXPECT_EQ(second.status(), RequestStatus::failed);
+  }
+  std::thread canceler([&] {
+    while (second.status() != RequestStatus::queued) std::this_thread::yield();
+    first.cancel();
+  });
+  second.run_for(10min);
+  canceler.join();
+  EXPECT_EQ(second.output(0).data<float>()[0], 3);
+}
+
+TEST(CancellationOfLoops, cancel_ends_run_for) {
+  const auto endless = loop({.streams = 1});
+  auto first = endless.ready(true), second = endless.ready(true);
+  std::thread runner([&] { (void)error_of([&] { first.run_for(1h); }, ErrorCode::canceled); });
+  while (first.status() != RequestStatus::running) std::this_thread::yield();
+  std::thread waiter([&] { (void)error_of([&] { second.run_for(1h); }, ErrorCode::canceled); });
+  while (second.status() != RequestStatus::queued) std::this_thread::yield();
+  second.cancel();
+  waiter.join();
+  first.cancel();
+  runner.join();
+}
+
 TEST(CancellationOfLoops, shutdown_ends_what_was_started) {
   const auto endless = loop({.streams = 1});
   auto r = endless.ready(true), queued = endless.ready(true);

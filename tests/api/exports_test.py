@@ -1,7 +1,8 @@
 """The shared object exports what the public headers say, and nothing else: tests/api/exports.txt.
 
 A difference is either a leak (a template that was instantiated, a function without LAMINA_API that is reached) or
-a change of the interface: then the list, docs/api.md and tests/api/guard_test.cc change, too.
+a change of the interface: then the list, docs/api.md and tests/api/guard_test.cc change, too; for lamina/c.h also
+docs/c-api.md and tests/c_interface/abi.txt.
 """
 
 import os
@@ -13,19 +14,22 @@ LIST = Path(__file__).with_name("exports.txt")
 
 
 def exports(library):
-    mangled = subprocess.run(
+    table = subprocess.run(
         ["nm", "-D", "--defined-only", "--format=posix", library], check=True, capture_output=True, text=True
     ).stdout
-    names = "\n".join(line.split()[0] for line in mangled.splitlines() if line)
-    plain = subprocess.run(["c++filt"], input=names, check=True, capture_output=True, text=True).stdout
-    return set(plain.splitlines())
+    names = [line.split()[0].split("@@") for line in table.splitlines() if line and line.split()[1] != "A"]
+    mangled = "\n".join(name for name, *_ in names)
+    plain = subprocess.run(["c++filt"], input=mangled, check=True, capture_output=True, text=True).stdout
+    for name, (_, *node) in zip(plain.splitlines(), names, strict=True):
+        wanted = ["LAMINA_C_1" if name.startswith("lamina_c_") else "LAMINA_CXX"]
+        yield name if node == wanted else f"{name} in the version {' '.join(node) or 'none'}"
 
 
 def main():
     library = Path(os.environ["LAMINA_BUILD"]) / "lib" / "liblamina.so"
     if not library.exists():
         sys.exit(f"{library}: no such file, wanted the shared library (target lamina)")
-    found, wanted = exports(library), set(LIST.read_text().splitlines())
+    found, wanted = set(exports(library)), set(LIST.read_text().splitlines())
     for name in sorted(found - wanted):
         print(f"exported, but not in {LIST.name}: {name}")
     for name in sorted(wanted - found):
