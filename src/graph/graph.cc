@@ -21,7 +21,7 @@ const Graph* epilogue(const Node& node) {
 }
 
 std::string Graph::unique_name(const std::string& wanted) {
-  const std::string base = wanted.empty() ? "v" + std::to_string(values_.size()) : wanted;
+  std::string base = wanted.empty() ? "v" + std::to_string(values_.size()) : wanted;
   const auto numbered = [&](std::size_t k) { return base + "_" + std::to_string(k); };
   if (!by_name_.contains(base)) return base;
   // Numbers are given in order, so galloping finds a free one without trying all of them.
