@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
 """Runs a test file with pytest, on the package of the build (or LAMINA_PACKAGE), in the Python of scripts/bootstrap
---python (or LAMINA_TEST_PYTHON). Status 77: there is no such Python, or no package."""
+--python (or LAMINA_TEST_PYTHON). Status 77: there is no such Python, or no package. Objects of the compiled module that
+are left at the end are a failure."""
 
 import os
+import subprocess
 import sys
 from pathlib import Path
 
@@ -19,4 +21,10 @@ environment = dict(os.environ, PYTHONDONTWRITEBYTECODE="1")
 if package:
     environment["PYTHONPATH"] = package
 files = sys.argv[1:]
-os.execve(python, [str(python), "-m", "pytest", "-q", "-p", "no:cacheprovider", "-rs", *files], environment)
+command = [str(python), "-m", "pytest", "-q", "-p", "no:cacheprovider", "-rs", *files]
+ran = subprocess.run(command, env=environment, stderr=subprocess.PIPE, text=True, check=False)
+sys.stderr.write(ran.stderr)
+if "nanobind: leaked" in ran.stderr:
+    print("failed: nanobind found objects that were never released")
+    sys.exit(1)
+sys.exit(ran.returncode)
