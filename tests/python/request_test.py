@@ -71,7 +71,7 @@ def test_timeout(endless):
     with pytest.raises(lamina.Timeout, match="more than 0.1 s") as caught:
         request.run(timeout=0.1)
     assert isinstance(caught.value, TimeoutError) and isinstance(caught.value, lamina.Canceled)
-    assert time.monotonic() - begin < 30 and usable(request)
+    assert time.monotonic() - begin < 200 and usable(request)
     request.run(timeout=1000)
 
 
