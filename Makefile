@@ -20,7 +20,7 @@ build: ## set up and build program and library: build/release/bin/lamina, build/
 	@$(call cmake,release,--target lamina --target lamina_command)
 
 test: ## set up, build the release, run all tests
-	@scripts/bootstrap --test-models
+	@scripts/bootstrap --test-models --python
 	@$(call cmake,release)
 	@ctest --preset release -j $(JOBS)
 

@@ -81,7 +81,7 @@ def faults_of_public(root, path):
 
 def faults_of_names(root):
     """Files that pages and comments name, but that do not exist."""
-    folders = ("src", "include", "tests", "bench", "examples", "scripts", "cmake")
+    folders = ("src", "include", "tests", "bench", "examples", "scripts", "cmake", "python")
     files = [path.relative_to(root).as_posix() for folder in folders for path in (root / folder).rglob("*.*")]
     ends = {path[at + 1 :] for path in files for at in [-1, *(i for i, c in enumerate(path) if c == "/")]}
 

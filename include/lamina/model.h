@@ -238,6 +238,11 @@ class Request {
   /// has run yet, Error(bad_input) after one that failed or was canceled.
   LAMINA_API const Tensor& output(std::size_t index) const;
   LAMINA_API const Tensor& output(std::string_view name) const;
+  /// Takes a result of the last run out of the request, without a copy: the next run does not overwrite it,
+  /// but writes into new memory. Memory that set_output() gave stays set. Until the next run output() of a
+  /// result that was taken throws Error(bad_call). Throws what output() throws.
+  LAMINA_API Tensor take_output(std::size_t index);
+  LAMINA_API Tensor take_output(std::string_view name);
   /// A copy of the variable's value. Throws Error(bad_input) when there is no such variable, or while
   /// its initial value has not been computed yet from the inputs of the first run.
   LAMINA_API Tensor variable(std::string_view name) const;

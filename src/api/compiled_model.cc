@@ -106,7 +106,7 @@ std::vector<Tensor> CompiledModel::operator()(const std::vector<Tensor>& inputs)
     for (std::size_t i = 0; i < inputs.size(); ++i) request->set_input(i, inputs[i]);
     request->run();
     std::vector<Tensor> out;
-    for (std::size_t i = 0; i < outputs().size(); ++i) out.push_back(request->output(i).clone());
+    for (std::size_t i = 0; i < outputs().size(); ++i) out.push_back(request->take_output(i));
     return out;
   });
 }

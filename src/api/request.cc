@@ -154,6 +154,20 @@ const Tensor& Request::output(std::string_view name) const {
       });
 }
 
+Tensor Request::take_output(std::size_t index) {
+  return guarded("Request::take_output", [&] {
+    const State::Change change(Inside::of(*this));
+    return state_->take_output(index);
+  });
+}
+
+Tensor Request::take_output(std::string_view name) {
+  return guarded("Request::take_output", [&] {
+    const State::Change change(Inside::of(*this));
+    return state_->take_output(index_of(state_->outputs, name, "output"));
+  });
+}
+
 Tensor Request::variable(std::string_view name) const {
   return guarded("Request::variable", [&] {
     Inside::of(*this).require_settable();

@@ -91,10 +91,18 @@ const Tensor& Request::State::output(std::size_t index) const {
   const auto& output = runner.output(index);
   if (!output.valid() && state() == JobState::idle)
     fail(ErrorCode::bad_call, "output \"{}\": nothing has run yet", outputs[index].name);
+  if (!output.valid() && state() == JobState::done)
+    fail(ErrorCode::bad_call, "output \"{}\" was taken: it is there again after the next run",
+         outputs[index].name);
   if (!output.valid())
     fail(ErrorCode::bad_input, "output \"{}\": the last run {}", outputs[index].name,
          state() == JobState::canceled ? "was cancelled" : "failed");
   return output;
+}
+
+Tensor Request::State::take_output(std::size_t index) {
+  output(index);
+  return runner.take_output(index);
 }
 
 }  // namespace lamina

@@ -19,6 +19,7 @@ class Request::State : public Job {
   /// Throws what start() throws itself.
   void check();
   const Tensor& output(std::size_t index) const;
+  Tensor take_output(std::size_t index);
   /// Throws Error(busy) unless what belongs to the next inference may be looked at.
   void require_settable() const;
   /// Guards calls that change a request: one call at a time.

@@ -171,6 +171,17 @@ void PlanRuns::take_results(const Plan& plan, const std::vector<Tensor>& given) 
       results_[r] = given[r].valid() ? given[r] : current_->own_results[r];
 }
 
+Tensor PlanRuns::take(std::size_t r) {
+  Tensor taken = std::move(results_.at(r));
+  if (!current_) return taken;
+  current_->own_results[r] = Tensor();
+  if (!current_->rest) return taken;
+  const auto& deferred = current_->planned->plan->rest_results;
+  for (std::size_t i = 0; i < deferred.size(); ++i)
+    if (deferred[i] == r) current_->rest->runs.take(i);
+  return taken;
+}
+
 void PlanRuns::run_rest(Rest& rest, const Plan& plan, const RunContext& context, std::size_t depth) {
   rest.runs.run(rest.inputs, rest.given, context, depth + 1);
   for (std::size_t i = 0; i < plan.rest_results.size(); ++i)

@@ -33,6 +33,8 @@ class PlanRuns {
   void given_changed() noexcept { given_fits_ = false; }
   /// Results of the last run; invalid tensors after forget().
   const std::vector<Tensor>& results() const { return results_; }
+  /// A result of the last run, whose memory the next runs do not use.
+  Tensor take(std::size_t r);
   /// Drops the results and times of the last run. Counts stay.
   void forget() noexcept;
 

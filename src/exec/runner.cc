@@ -84,6 +84,7 @@ Stream& Runner::own_stream() {
 void Runner::check() const { state_->callers.check(); }
 void Runner::forget() noexcept { state_->runs.forget(); }
 const Tensor& Runner::output(std::size_t index) const { return state_->runs.results().at(index); }
+Tensor Runner::take_output(std::size_t index) { return state_->runs.take(index); }
 void Runner::profile(bool on) { state_->profile = on; }
 std::size_t Runner::arena_bytes() const { return state_->runs.arena_bytes(); }
 

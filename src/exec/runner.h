@@ -40,6 +40,9 @@ class Runner {
   /// An output of the last run, invalid when there was none or it failed. Valid until the next run, unless
   /// cloned.
   const Tensor& output(std::size_t index) const;
+  /// An output of the last run that the next runs leave alone: they write into other memory. Afterwards
+  /// output() is invalid until the next run.
+  Tensor take_output(std::size_t index);
 
   /// The value of a variable (by its place in Program::variables) before the next run, to keep; an invalid
   /// tensor if it is computed from the inputs then.

@@ -124,4 +124,49 @@ TEST(FromMemory, what_is_no_model) {
 }
 
 }  // namespace
+TEST(Api, taken_output_is_left_alone) {
+  const CompiledModel compiled(model_of(sums()));
+  auto request = compiled.create_request();
+  const Tensor ones = Tensor::of(Dims{1, 4}, std::vector<float>(4, 1.F)),
+               twos = Tensor::of(Dims{1, 4}, std::vector<float>(4, 2.F));
+  expect_error([&] { (void)request.take_output(1); }, ErrorCode::bad_call, "nothing has run yet");
+  request.set_input(0, ones);
+  request.set_input(1, ones);
+  request.run();
+  const Tensor first = request.take_output(1);
+  EXPECT_TRUE(first.same_as(twos));
+  expect_error([&] { (void)request.output(1); }, ErrorCode::bad_call, "was taken");
+  expect_error([&] { (void)request.take_output(1); }, ErrorCode::bad_call, "was taken");
+  EXPECT_TRUE(request.output(0).valid());
+  request.set_input(1, twos);
+  request.run();
+  EXPECT_NE(request.output(1).raw(), first.raw());
+  EXPECT_TRUE(first.same_as(twos));
+  EXPECT_EQ(request.output(1).data<float>()[0], 3);
+
+  // The caller's memory stays set.
+  Tensor mine(ElementType::f32, {1, 4});
+  request.set_output(1, mine);
+  request.run();
+  EXPECT_EQ(request.take_output(1).raw(), mine.raw());
+  request.run();
+  EXPECT_EQ(request.output(1).raw(), mine.raw());
+  expect_error([&] { (void)request.take_output(2); }, ErrorCode::bad_input, "output 2");
+}
+
+TEST(Api, taken_output_whose_shape_depends_on_values) {
+  const CompiledModel compiled(model_of(non_zeros()));
+  auto request = compiled.create_request();
+  request.set_input(0, Tensor::of(Dims{6}, std::vector<float>{0, 1, 0, 0, 2, 0}));
+  request.run();
+  const Tensor first = request.take_output(0);
+  request.set_input(0, Tensor::of(Dims{6}, std::vector<float>{3, 0, 0, 0, 0, 0}));
+  request.run();
+  const Tensor second = request.take_output(0);
+  EXPECT_EQ(first.data<std::int64_t>()[1], 4);
+  EXPECT_EQ(second.data<std::int64_t>()[0], 0);
+  request.run();
+  EXPECT_NE(request.output(0).raw(), second.raw());
+}
+
 }  // namespace lamina

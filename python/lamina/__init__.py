@@ -1,0 +1,68 @@
+"""lamina runs trained neural networks on CPUs.
+
+    import lamina
+    import numpy as np
+
+    model = lamina.load("resnet50.onnx")
+    (scores,) = model(np.zeros((1, 3, 224, 224), np.float32))
+
+`load` reads a model (ONNX, OpenVINO IR, Caffe, TensorFlow, oneDNN Graph) and makes it ready for this processor.
+Arrays are shared with lamina, not copied, where their type and order allow it.
+"""
+
+from lamina import _process as _process
+from lamina._lamina import shutdown
+from lamina._lamina import version as _library_version
+from lamina.compiled import CompiledModel, Property
+from lamina.errors import (
+    BadCall,
+    BadFile,
+    BadInput,
+    BadOption,
+    Busy,
+    Canceled,
+    Error,
+    Extension,
+    Internal,
+    OutOfMemory,
+    OverLimit,
+    Timeout,
+    Unsupported,
+)
+from lamina.memory import empty
+from lamina.model import Model, load
+from lamina.outputs import Outputs
+from lamina.ports import Port
+from lamina.queue import Queue
+from lamina.request import LayerCounter, LayerTime, Request
+
+__version__ = _library_version().removeprefix("lamina ")
+
+__all__ = [
+    "BadCall",
+    "BadFile",
+    "BadInput",
+    "BadOption",
+    "Busy",
+    "Canceled",
+    "CompiledModel",
+    "Error",
+    "Extension",
+    "Internal",
+    "LayerCounter",
+    "LayerTime",
+    "Model",
+    "OutOfMemory",
+    "Outputs",
+    "OverLimit",
+    "Port",
+    "Property",
+    "Queue",
+    "Request",
+    "Timeout",
+    "Unsupported",
+    "__version__",
+    "empty",
+    "load",
+    "shutdown",
+]

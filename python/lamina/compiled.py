@@ -1,0 +1,136 @@
+"""Compiled models."""
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from lamina import _lamina
+from lamina.outputs import Outputs
+from lamina.ports import Port, ports_of
+from lamina.request import Request
+
+if TYPE_CHECKING:
+    import os
+
+
+class Property(NamedTuple):
+    """A setting or a fact, as it is used."""
+
+    key: str
+    value: str  #: what is used
+    asked: str  #: what was given; empty when nothing was
+    reason: str  #: why they differ, or why the machine decided so
+    read_only: bool
+
+
+class CompiledModel(_lamina.CompiledBase):
+    """A model made ready for this processor; `load()` makes one. Immutable; for all threads at the same time.
+
+    Calling it runs one inference: `m(x)`, `m(a, b)`, `m({"a": x})` or `m(a=x, b=y)` return Outputs. Inputs are arrays
+    of NumPy, or anything with DLPack or the buffer protocol on the CPU (torch tensors), of exactly the port's type. They
+    are shared, not copied, if they are contiguous. `out=[y]` gives memory for the outputs, with None for those that need
+    none. Variables begin with their initial values. An input that is called `out` is given by position or in a mapping.
+
+    The GIL is released during the inference, and Ctrl-C raises KeyboardInterrupt. Raises BadInput for an array that does
+    not fit, which names the port, what was given and the line that mends it.
+    """
+
+    _name: str = "model"
+    _recipe: tuple[Any, ...] | None = None
+    _ports: tuple[tuple[Port, ...], tuple[Port, ...]] | None = None
+
+    if TYPE_CHECKING:
+
+        def __call__(
+            self,
+            *args: Any,
+            out: Sequence[Any | None] | None = None,
+            **named: Any,
+        ) -> Outputs:
+            """One inference."""
+
+    @property
+    def inputs(self) -> tuple[Port, ...]:
+        """The inputs, in the model's order."""
+        return self._both_ports()[0]
+
+    @property
+    def outputs(self) -> tuple[Port, ...]:
+        """The outputs, in the model's order."""
+        return self._both_ports()[1]
+
+    @property
+    def variables(self) -> tuple[Port, ...]:
+        """Values that a request keeps from run to run; most models have none."""
+        return ports_of(self.variable_rows())
+
+    def _both_ports(self) -> tuple[tuple[Port, ...], tuple[Port, ...]]:
+        if self._ports is None:
+            self._ports = ports_of(self.input_rows()), ports_of(self.output_rows())
+        return self._ports
+
+    def outputs_for(self, *shapes: Sequence[int]) -> tuple[Port, ...]:
+        """The outputs for inputs of these shapes, found without running; sizes that depend on values stay open.
+
+        Raises BadInput when the model cannot run on these shapes.
+        """
+        return ports_of(self.rows_for_shapes([list(shape) for shape in shapes]))
+
+    def request(self) -> Request:
+        """A new request, to which arrays can be bound. One for each thread."""
+        return Request(self)
+
+    async def run_async(self, *args: Any, **named: Any) -> Outputs:
+        """Runs one inference in a thread of lamina's, for asyncio; arguments as of a call, without `out`.
+
+        Any number of tasks may wait at the same time; their inferences run in the order of the calls, as many at once as
+        the model has streams. A task that is cancelled cancels its inference.
+        """
+        from lamina._async import run
+
+        return await run(self, args, named)
+
+    @property
+    def properties(self) -> list[Property]:
+        """All settings and facts, as they are used, with the reasons."""
+        return [Property(*row) for row in self.property_rows()]
+
+    def save(self, path: "str | os.PathLike[str]") -> None:  # type: ignore[override]
+        """Writes the compiled model into a file, which `load()` opens without compiling it again.
+
+        Raises BadFile when it cannot be written, or the model's own file has changed.
+        """
+        import os
+
+        super().save(os.fsencode(path))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        if self._recipe is None:
+            raise TypeError(f"{self!r} cannot be pickled: it was read from memory, only models of files can")
+        from lamina.model import _restore
+
+        return _restore, self._recipe
+
+    def __repr__(self) -> str:
+        from lamina.model import _signature
+
+        fusions = sum(self.fusions.values())
+        return (
+            f"<CompiledModel {self._name}: {_signature(self.inputs, self.outputs)}, "
+            f"{self.threads} thread{'s' * (self.threads != 1)}, {fusions} fusion{'s' * (fusions != 1)}>"
+        )
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: ports, fusions, memory."""
+        import html
+
+        rows = [("input", str(port)) for port in self.inputs]
+        rows += [("output", str(port)) for port in self.outputs]
+        rows.append(("threads", f"{self.threads} of each of {self.streams} streams"))
+        rows.append(("weights", f"{self.weight_memory / 2**20:.1f} MiB packed"))
+        rows += [("fusion", f"{rule}: {count}") for rule, count in _most(self.fusions)]
+        body = "".join(f"<tr><th>{what}</th><td>{html.escape(value)}</td></tr>" for what, value in rows)
+        return f"<table><caption>{html.escape(self._name)}</caption>{body}</table>"
+
+
+def _most(counts: Mapping[str, int]) -> list[tuple[str, int]]:
+    return sorted(counts.items(), key=lambda one: (-one[1], one[0]))[:20]

@@ -1,0 +1,127 @@
+"""Queue: futures, order, callbacks, bounded reading ahead, closing."""
+
+import threading
+
+import lamina
+import models
+import numpy as np
+import pytest
+
+STREAMS = [0, 1, 2]
+
+
+@pytest.fixture(scope="module", params=STREAMS)
+def model(request):
+    return lamina.load(models.sums(), properties={"NUM_STREAMS": request.param})
+
+
+def pair(i: int) -> dict[str, np.ndarray]:
+    return {"a": np.full((1, 4), i, np.float32), "b": np.ones((1, 4), np.float32)}
+
+
+def test_futures(model):
+    with lamina.Queue(model, jobs=3) as queue:
+        assert queue.jobs == 3
+        futures = [queue.submit(pair(i)) for i in range(200)]
+        queue.wait_all()
+        assert all(future.done() for future in futures)
+        assert [future.result()["sum"][0, 0] for future in futures] == [i + 1 for i in range(200)]
+
+
+def test_jobs_of_the_model(model):
+    with lamina.Queue(model) as queue:
+        assert queue.jobs == model.optimal_requests
+    with pytest.raises(ValueError, match="jobs"):
+        lamina.Queue(model, jobs=-1)
+
+
+def test_positional_inputs(model):
+    with lamina.Queue(model) as queue:
+        assert queue.submit((pair(1)["a"], pair(1)["b"])).result()[0][0, 0] == 2
+
+
+def test_callback(model):
+    seen, inside, most = [], 0, 0
+
+    def callback(outputs, userdata):
+        nonlocal inside, most
+        inside += 1
+        most = max(most, inside)
+        seen.append((userdata, float(outputs["sum"][0, 0])))
+        inside -= 1
+        if userdata == 7:
+            raise ZeroDivisionError("seven")
+
+    with lamina.Queue(model, jobs=2, callback=callback) as queue:
+        futures = [queue.submit(pair(i), userdata=i) for i in range(50)]
+        queue.wait_all()
+    assert sorted(seen) == [(i, i + 1.0) for i in range(50)] and most == 1
+    assert isinstance(futures[7].exception(), ZeroDivisionError)
+    assert all(future.exception() is None for i, future in enumerate(futures) if i != 7)
+
+
+def test_map_is_in_order_and_reads_at_most_twice_the_jobs_ahead(model):
+    taken = 0
+
+    def source():
+        nonlocal taken
+        for i in range(100):
+            taken += 1
+            yield pair(i)
+
+    with lamina.Queue(model, jobs=3) as queue:
+        for i, outputs in enumerate(queue.map(source())):
+            assert outputs["sum"][0, 0] == i + 1
+            assert taken <= i + 2 * queue.jobs
+    assert taken == 100
+
+
+def test_errors_go_to_the_future():
+    model = lamina.load(models.endless(), threads=1)
+    x = np.ones((32, 32), np.float32)
+    with lamina.Queue(model, jobs=2) as queue:
+        with pytest.raises(lamina.BadInput):
+            queue.submit({"x": x.astype(int), "count": np.array(1)})
+        with pytest.raises(lamina.BadInput):
+            queue.submit({"x": x})
+        assert queue.submit({"x": x, "count": np.array(1)}).result()[0].shape == (32, 32)
+
+
+def test_closed(model):
+    queue = lamina.Queue(model)
+    future = queue.submit(pair(3))
+    queue.close()
+    queue.close()
+    assert future.result()["sum"][0, 0] == 4
+    with pytest.raises(lamina.BadCall, match="closed"):
+        queue.submit(pair(1))
+    with pytest.raises(lamina.BadCall, match="closed"):
+        next(queue.map([pair(1)]))
+    assert "lamina-queue" not in {thread.name for thread in threading.enumerate()}
+
+
+def test_dropped_without_closing(model):
+    """The futures of a queue that is dropped are done all the same, and its thread ends."""
+    futures = []
+    for _ in range(5):
+        queue = lamina.Queue(model, jobs=2)
+        futures += [queue.submit(pair(i)) for i in range(4)]
+        del queue
+    assert [future.result(timeout=60)["sum"][0, 0] for future in futures] == [1, 2, 3, 4] * 5
+
+
+def test_many_threads_submit(model):
+    wrong = []
+    with lamina.Queue(model, jobs=4) as queue:
+
+        def submit(t):
+            for i in range(50):
+                if queue.submit(pair(100 * t + i)).result()["sum"][0, 0] != 100 * t + i + 1:
+                    wrong.append((t, i))
+
+        threads = [threading.Thread(target=submit, args=(t,)) for t in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert not wrong

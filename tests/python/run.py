@@ -1,0 +1,30 @@
+#!/usr/bin/env python3
+"""Runs a test file with pytest, on the package of the build (or LAMINA_PACKAGE), in the Python of scripts/bootstrap
+--python (or LAMINA_TEST_PYTHON). Status 77: there is no such Python, or no package. Objects of the compiled module that
+are left at the end are a failure."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+root = Path(__file__).resolve().parents[2]
+python = Path(os.environ.get("LAMINA_TEST_PYTHON", root / ".deps/python/bin/python3"))
+package = os.environ.get("LAMINA_PACKAGE", "")
+if not python.exists():
+    print(f"skipped: no {python}, run scripts/bootstrap --python")
+    sys.exit(77)
+if package and not list(Path(package, "lamina").glob("_lamina.*so")):
+    print(f"skipped: no compiled module in {package}, build the target lamina_python (LAMINA_PYTHON=ON)")
+    sys.exit(77)
+environment = dict(os.environ, PYTHONDONTWRITEBYTECODE="1")
+if package:
+    environment["PYTHONPATH"] = package
+files = sys.argv[1:]
+command = [str(python), "-m", "pytest", "-q", "-p", "no:cacheprovider", "-rs", *files]
+ran = subprocess.run(command, env=environment, stderr=subprocess.PIPE, text=True, check=False)
+sys.stderr.write(ran.stderr)
+if "nanobind: leaked" in ran.stderr:
+    print("failed: nanobind found objects that were never released")
+    sys.exit(1)
+sys.exit(ran.returncode)
