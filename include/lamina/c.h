@@ -446,8 +446,15 @@ LAMINA_C_API lamina_c_status lamina_c_request_output(const lamina_c_request* req
                                                      lamina_c_tensor** tensor);
 LAMINA_C_API lamina_c_status lamina_c_request_output_named(const lamina_c_request* request, const char* name,
                                                            lamina_c_tensor** tensor);
-/* The same without making a tensor; nothing is allocated. `dims` and `data` are valid until the request runs
- * again, is changed or freed. */
+/* Takes a result of the last run out of the request, without a copy: the next run writes into new memory.
+ * Memory that lamina_c_request_set_output() gave stays set. Until the next run the result is not there any
+ * more (LAMINA_C_BAD_CALL). */
+LAMINA_C_API lamina_c_status lamina_c_request_take_output(lamina_c_request* request, size_t index,
+                                                          lamina_c_tensor** tensor);
+LAMINA_C_API lamina_c_status lamina_c_request_take_output_named(lamina_c_request* request, const char* name,
+                                                                lamina_c_tensor** tensor);
+/* A result as lamina_c_request_output() gives it, without making a tensor; nothing is allocated. `dims` and
+ * `data` are valid until the request runs again, is changed or freed. */
 LAMINA_C_API lamina_c_status lamina_c_request_read_output(const lamina_c_request* request, size_t index,
                                                           lamina_c_tensor_info* info);
 /* A copy of a variable's value; sets a variable to a copy; gives all variables their initial values again. */

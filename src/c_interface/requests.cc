@@ -130,6 +130,17 @@ lamina_c_status lamina_c_request_output_named(const lamina_c_request* request, c
     return handle_of(object(request, kRequest).request.output(text_argument(name, "the name")));
   });
 }
+lamina_c_status lamina_c_request_take_output(lamina_c_request* request, size_t index,
+                                             lamina_c_tensor** tensor) {
+  return call_making("lamina_c_request_take_output", tensor,
+                     [&] { return handle_of(object(request, kRequest).request.take_output(index)); });
+}
+lamina_c_status lamina_c_request_take_output_named(lamina_c_request* request, const char* name,
+                                                   lamina_c_tensor** tensor) {
+  return call_making("lamina_c_request_take_output_named", tensor, [&] {
+    return handle_of(object(request, kRequest).request.take_output(text_argument(name, "the name")));
+  });
+}
 lamina_c_status lamina_c_request_read_output(const lamina_c_request* request, size_t index,
                                              lamina_c_tensor_info* info) {
   return call("lamina_c_request_read_output",

@@ -127,6 +127,7 @@ const std::vector<std::pair<const char*, std::function<lamina_c_status(Handles&)
       {"request_counters", [](Handles& h) { return lamina_c_request_counters(h.request, &list); }},
       {"request_layer_times", [](Handles& h) { return lamina_c_request_layer_times(h.request, &list); }},
       {"request_output", [](Handles& h) { return lamina_c_request_output(h.request, 0, &made); }},
+      {"request_take_output", [](Handles& h) { return lamina_c_request_take_output(h.request, 0, &made); }},
       {"request_variable", [](Handles& h) { return lamina_c_request_variable(h.request, "v", &made); }},
       {"request_reset_state", [](Handles& h) { return lamina_c_request_reset_state(h.request); }},
       {"request_memory", [](Handles& h) { return lamina_c_request_memory(h.request, &number); }},

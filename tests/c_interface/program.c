@@ -138,6 +138,17 @@ static void check_run(const char* streams) {
   OK(lamina_c_tensor_compare(sum, again, &same));
   EXPECT(same == 1);
   lamina_c_tensor_free(again);
+  again = NULL;
+  OK(lamina_c_request_take_output(request, 0, &again));
+  EXPECT(lamina_c_request_read_output(request, 0, &info) == LAMINA_C_BAD_CALL);
+  OK(lamina_c_request_run(request));
+  OK(lamina_c_tensor_compare(sum, again, &same));
+  EXPECT(same == 1);
+  OK(lamina_c_request_read_output(request, 0, &info));
+  lamina_c_tensor_free(again);
+  OK(lamina_c_request_take_output_named(request, "sum", &again));
+  lamina_c_tensor_free(again);
+  OK(lamina_c_request_run(request));
   lamina_c_tensor_free(sum);
 
   /* The caller's memory for the result. */
