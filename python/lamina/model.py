@@ -138,39 +138,20 @@ class Model(_lamina.ModelBase):
 
         The GIL is released, and Ctrl-C is noticed. Raises Unsupported, BadOption, OverLimit.
         """
-        compiled = CompiledModel(
-            self,
-            threads,
-            precision,
-            list(disable),
-            list(exempt),
-            max_isa,
-            profile,
-            cached_plans,
-            {str(key): _text_of(value) for key, value in (properties or {}).items()},
-            log,
-            progress,
-        )
+        options: dict[str, Any] = {
+            "threads": threads,
+            "precision": precision,
+            "disable": list(disable),
+            "exempt": list(exempt),
+            "max_isa": max_isa,
+            "profile": profile,
+            "cached_plans": cached_plans,
+            "properties": {str(key): _text_of(value) for key, value in (properties or {}).items()},
+        }
+        compiled = CompiledModel(self, **options, log=log, progress=progress)
         compiled._name = os.path.splitext(os.path.basename(self._path))[0] or "model in memory"
-        compiled._recipe = (
-            None
-            if self._stamp is None
-            else (
-                os.path.abspath(self._path),
-                self._stamp,
-                self._reading,
-                {
-                    "threads": threads,
-                    "precision": precision,
-                    "disable": list(disable),
-                    "exempt": list(exempt),
-                    "max_isa": max_isa,
-                    "profile": profile,
-                    "cached_plans": cached_plans,
-                    "properties": dict(properties or {}),
-                },
-            )
-        )
+        if self._stamp is not None:
+            compiled._recipe = (os.path.abspath(self._path), self._stamp, self._reading, options)
         return compiled
 
     def __repr__(self) -> str:
