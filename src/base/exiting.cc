@@ -20,8 +20,10 @@ using Kept = std::vector<std::shared_ptr<const void>>;
 void notice_exit() noexcept {
   constexpr int kMost = 4096;
   static std::atomic<int> calls{0};
-  if (calls.load(std::memory_order_relaxed) < kMost && calls.fetch_add(1) < kMost)
-    std::atexit([] { exiting = true; });
+  if (calls.load(std::memory_order_relaxed) >= kMost || calls.fetch_add(1) >= kMost) return;
+  // A child of fork() would find the C library's lock of such calls taken by a thread that it does not have.
+  const Quiescence::Undisturbed no_fork;
+  std::atexit([] { exiting = true; });
 }
 
 bool is_exiting() noexcept { return exiting.load(std::memory_order_relaxed) && !library_closes(); }

@@ -191,8 +191,9 @@ void Quiescence::begin() noexcept {
   // A helper that has left an arena is in the library's locks for a moment: a child would find them taken.
   // Others may keep it busy, which is not waited for.
   while (!own && helped() && Clock::now() < late) nap();
-  const auto soon = Clock::now() + std::chrono::seconds(1);
-  while (!own && !helpers_sleep() && Clock::now() < soon) nap();
+  const FallingAsleep helpers;
+  const auto too_late = Clock::now() + std::chrono::seconds(10);
+  while (!own && !helpers.is_over() && Clock::now() < too_late) nap();
 }
 
 void Quiescence::end() noexcept {

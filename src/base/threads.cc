@@ -132,18 +132,23 @@ void name_thread_here(const std::string& name) {
   pthread_setname_np(pthread_self(), name.substr(0, 15).c_str());
 }
 
-double thread_microseconds() {
+namespace {
+double microseconds_of(clockid_t clock) {
   timespec now{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  clock_gettime(clock, &now);
   return 1e6 * static_cast<double>(now.tv_sec) + 1e-3 * static_cast<double>(now.tv_nsec);
 }
+}  // namespace
+
+double thread_microseconds() { return microseconds_of(CLOCK_THREAD_CPUTIME_ID); }
 
 namespace {
 std::atomic<int> helpers{0};
 
+struct HelperId;
 struct HelperIds {
   std::mutex mutex;
-  std::vector<pid_t> all;
+  std::vector<const HelperId*> all;
 };
 HelperIds& helper_ids() {
   static NoDestructor<HelperIds> ids;
@@ -155,14 +160,20 @@ struct HelperId {
   HelperId() {
     auto& ids = helper_ids();
     std::lock_guard lock(ids.mutex);
-    ids.all.push_back(id);
+    ids.all.push_back(this);
   }
   ~HelperId() {
     auto& ids = helper_ids();
     std::lock_guard lock(ids.mutex);
-    std::erase(ids.all, id);
+    std::erase(ids.all, this);
+  }
+  /// Processor time so far. To be asked while the thread is in the list.
+  double microseconds() const {
+    clockid_t clock{};
+    return pthread_getcpuclockid(thread, &clock) == 0 ? microseconds_of(clock) : 0;
   }
   const pid_t id = ::gettid();
+  const pthread_t thread = pthread_self();
 };
 
 /// As the system says: "4711 (a name) R 4242 ...". R runs, D waits for a page in the midst of it; a thread
@@ -177,10 +188,26 @@ bool sleeps(pid_t thread) {
 }
 }  // namespace
 
-bool helpers_sleep() {
+FallingAsleep::FallingAsleep() noexcept {
   auto& ids = helper_ids();
-  std::lock_guard lock(ids.mutex);
-  return std::all_of(ids.all.begin(), ids.all.end(), sleeps);
+  const std::lock_guard lock(ids.mutex);
+  try {
+    for (const auto* helper : ids.all) before_[helper->id] = helper->microseconds();
+  } catch (const std::bad_alloc&) {  // all that they have ever used counts
+  }
+}
+
+bool FallingAsleep::is_over() const noexcept try {
+  constexpr double kMost = 10000;  // to fall asleep takes less than a thousand microseconds
+  auto& ids = helper_ids();
+  const std::lock_guard lock(ids.mutex);
+  return std::all_of(ids.all.begin(), ids.all.end(), [&](const HelperId* helper) {
+    if (sleeps(helper->id)) return true;
+    const auto it = before_.find(helper->id);
+    return helper->microseconds() - (it == before_.end() ? 0 : it->second) > kMost;
+  });
+} catch (const std::bad_alloc&) {  // it cannot be found out
+  return true;
 }
 
 int helpers_made() { return helpers.load(std::memory_order_acquire); }
@@ -189,7 +216,7 @@ void helpers_lost() {
   helpers = std::numeric_limits<int>::max() / 2;
   auto& ids = helper_ids();
   new (&ids.mutex) std::mutex;  // another thread may have held it at the fork
-  new (&ids.all) std::vector<pid_t>;
+  new (&ids.all) std::vector<const HelperId*>;
 }
 
 void become_helper() {

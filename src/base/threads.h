@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <thread>
@@ -66,8 +67,17 @@ double thread_microseconds();
 void become_helper();
 /// How many have.
 int helpers_made();
-/// True if no helper thread runs, so none is inside the library's own locks.
-bool helpers_sleep();
+/// Helper threads on their way to sleep, during which they take the library's own locks.
+class FallingAsleep {
+ public:
+  FallingAsleep() noexcept;
+  /// True if each helper sleeps, or has used so much processor time since this object was made that it works
+  /// for somebody else. On a busy machine the little that it takes to fall asleep may take seconds.
+  bool is_over() const noexcept;
+
+ private:
+  std::map<pid_t, double> before_;  // microseconds that each has used
+};
 /// The library has ended them all.
 void helpers_ended();
 /// To be called in a child of fork(), where helper threads do not exist and the library does not know it.

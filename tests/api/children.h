@@ -20,8 +20,11 @@ constexpr std::string_view kNoThreadsInChildren = "the thread sanitizer ends chi
 constexpr std::string_view kNoThreadsInChildren = "";
 #endif
 
+/// Only a child that hangs takes so long, however busy the machine is.
+constexpr std::chrono::seconds kPatience(100);
+
 /// The status with which the child ends; -1 and a failure where it hangs or dies.
-inline int status_of(pid_t child, std::chrono::seconds patience = std::chrono::seconds(20)) {
+inline int status_of(pid_t child, std::chrono::seconds patience = kPatience) {
   for (std::int64_t i = 0; i < 100 * patience.count(); ++i) {
     int status = 0;
     if (waitpid(child, &status, WNOHANG) == child) {
@@ -37,8 +40,7 @@ inline int status_of(pid_t child, std::chrono::seconds patience = std::chrono::s
 }
 
 /// In a child; it ends with 0 when the body says true. Without what tests and static objects do at the end.
-inline int in_child(const std::function<bool()>& body,
-                    std::chrono::seconds patience = std::chrono::seconds(20)) {
+inline int in_child(const std::function<bool()>& body, std::chrono::seconds patience = kPatience) {
   const auto child = fork();
   if (child == 0) {
     bool good = false;

@@ -49,7 +49,7 @@ inline std::optional<ErrorCode> thrown(const std::function<void()>& body, std::s
 /// A case by its name; the program ends where one hangs.
 inline void attempt(const std::string& name, const std::function<void()>& body) {
   doing = name;
-  alarm(120);
+  alarm(400);
   try {
     body();
   } catch (const std::exception& e) {
@@ -59,9 +59,9 @@ inline void attempt(const std::string& name, const std::function<void()>& body) 
   alarm(0);
 }
 
-/// Waits for what comes soon.
+/// Waits for what comes soon: only what hangs takes as long as this waits, however busy the machine is.
 inline bool soon(const std::function<bool()>& condition) {
-  for (int i = 0; i < 20000; ++i) {
+  for (int i = 0; i < 100000; ++i) {
     if (condition()) return true;
     std::this_thread::sleep_for(1ms);
   }

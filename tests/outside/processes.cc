@@ -144,6 +144,25 @@ void fork_by_another_thread() {
   forker.join();
 }
 
+/// A request's first run registers a function for exit(), for which the C library has a lock that a child
+/// finds as it was.
+void fork_beside_first_runs() {
+  const CompiledModel model(small_network().model(), {.streams = streams});
+  const auto first_run = [&] {
+    auto own = model.create_request();
+    for (std::size_t i = 0; i < 2; ++i) own.set_input(i, filled({1, 8}, 1));
+    own.run();
+    return all_are(own.output(0), 3);
+  };
+  std::atomic<bool> over = false;
+  std::thread beside([&] {
+    while (!over) EXPECT(first_run());
+  });
+  for (int i = 0; i < 30; ++i) EXPECT(in_child(first_run) == 0);
+  over = true;
+  beside.join();
+}
+
 void fork_beside_shutdown() {
   const auto model = compile();
   std::atomic<bool> over = false;
@@ -272,6 +291,7 @@ void all() {
   attempt(with("fork under way"), fork_under_way);
   attempt(with("fork in a callback"), fork_in_a_callback);
   attempt(with("fork by another thread"), fork_by_another_thread);
+  attempt(with("fork beside first runs"), fork_beside_first_runs);
   attempt(with("fork beside shutdown"), fork_beside_shutdown);
   attempt(with("fork beside a callback"), fork_beside_a_callback);
   attempt(with("shutdown and reuse"), shutdown_and_reuse);
