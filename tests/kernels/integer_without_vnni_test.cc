@@ -15,11 +15,13 @@ namespace {
 
 using namespace integer_cases;
 
-/// This machine's AVX-512, or AVX2, without VNNI.
+/// This machine's AVX-512, or AVX2, without VNNI. With caches so large that what is offered depends on the
+/// layer alone.
 const Machine& without_vnni() {
   static const Machine machine = [] {
     auto m = host();
     m.features = m.features.without({Feature::avx512_vnni, Feature::avx_vnni});
+    m.l2 = m.l3 = std::size_t{1} << 30;
     return m;
   }();
   return machine;

@@ -167,7 +167,7 @@ def test_save(tmp_path):
 def test_log_and_progress():
     lines, stages = [], []
     lamina.load(
-        models.sums(),
+        models.two_relus(),
         log=lambda level, line: lines.append((level, line)),
         progress=lambda stage, done: stages.append((stage, done)),
     )
@@ -178,7 +178,7 @@ def test_log_and_progress():
 def test_errors_of_callbacks(monkeypatch):
     seen = []
     monkeypatch.setattr(sys, "unraisablehook", lambda what: seen.append(what.exc_type))
-    model = lamina.load(models.relu(), log=lambda level, line: 1 / 0)
+    model = lamina.load(models.two_relus(), log=lambda level, line: 1 / 0)
     assert model(X)[0].tolist() == WANTED and set(seen) == {ZeroDivisionError}
     with pytest.raises(ZeroDivisionError):
         lamina.load(models.relu(), progress=lambda stage, done: 1 / 0)

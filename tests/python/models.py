@@ -41,6 +41,12 @@ def relu(shape: Sequence[int | str] | None = (4,)) -> onnx.ModelProto:
     return graph_model([helper.make_node("Relu", ["x"], ["y"])], [value("x", shape)], [value("y", shape)])
 
 
+def two_relus() -> onnx.ModelProto:
+    """As relu(): a rule takes one of the two away, which is logged on every machine."""
+    nodes = [helper.make_node("Relu", ["x"], ["z"]), helper.make_node("Relu", ["z"], ["y"])]
+    return graph_model(nodes, [value("x", (4,))], [value("y", (4,))])
+
+
 def identity(dtype: str, shape: Sequence[int | str] | None) -> onnx.ModelProto:
     """y has the elements of x."""
     node = helper.make_node("Identity", ["x"], ["y"])
