@@ -8,12 +8,12 @@
 #include "base/atomic_file.h"
 #include "base/cpu.h"
 #include "base/error.h"
+#include "explain/runtime_graph.h"
 #include "tool/benchmark_app.h"
 #include "tool/device_config.h"
 #include "tool/interrupt.h"
 #include "tool/layer_table.h"
 #include "tool/outcome.h"
-#include "tool/runtime_graph.h"
 #include "tool/verb_list.h"
 
 namespace lamina::tool {

@@ -5,10 +5,10 @@
 #include <memory>
 
 #include "api/inside.h"
+#include "explain/layers.h"
+#include "measure/trace.h"
 #include "tool/inputs.h"
-#include "tool/layers.h"
 #include "tool/steps.h"
-#include "tool/trace.h"
 
 namespace lamina::tool {
 

@@ -4,10 +4,10 @@
 
 #include "base/atomic_file.h"
 #include "base/error.h"
+#include "draw/rewrite_report.h"
 #include "quantise/layer_noise.h"
 #include "tool/noise_report.h"
 #include "tool/quantize_data.h"
-#include "tool/rewrite_report.h"
 #include "tool/session.h"
 
 namespace lamina::tool {

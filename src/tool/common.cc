@@ -267,11 +267,10 @@ double status_mb(const std::string& key) {
 double resident_mb() { return status_mb("VmRSS:"); }
 double peak_resident_mb() { return status_mb("VmHWM:"); }
 
-std::string human_bytes(double bytes) {
-  const char* units[] = {"B", "kB", "MB", "GB", "TB"};
-  std::size_t unit = 0;
-  while (bytes >= 1000 && unit < 4) bytes /= 1000, ++unit;
-  return unit == 0 ? fmt::format("{:.0f} B", bytes) : fmt::format("{:.1f} {}", bytes, units[unit]);
+void require_page_name(const std::string& path, std::string_view option) {
+  const auto ending = lower_case(std::filesystem::path(path).extension().string());
+  if (!path.empty() && ending != ".html" && ending != ".htm")
+    throw UsageError(fmt::format("{} {}: wanted a name that ends with .html", option, path));
 }
 
 }  // namespace lamina::tool

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/text.h"
+#include "draw/text.h"
 #include "lamina/lamina.h"
 #include "tool/options.h"
 
@@ -75,10 +76,11 @@ class UsageError : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+/// Throws UsageError for a name that the option gives and that is not one of a page; none is asked for by "".
+void require_page_name(const std::string& path, std::string_view option = "--report");
+
 /// Resident memory of the process in MiB: now, and at most so far.
 double resident_mb();
 double peak_resident_mb();
-
-std::string human_bytes(double bytes);
 
 }  // namespace lamina::tool

@@ -5,7 +5,6 @@
 
 #include "tool/asked_sizes.h"
 #include "tool/session.h"
-#include "tool/tune.h"
 #include "tool/verb_list.h"
 
 namespace lamina::tool {
@@ -42,7 +41,7 @@ int run(const Common& c, const std::string& output) {
   const auto shapes = open ? std::vector<Dims>() : shapes_to_plan(c, model);
   if (c.tune) {
     std::vector<std::string> notes;
-    options = tuned(c, model, std::move(options), gather_inputs(model, {}, c, notes));
+    options = tuned_options(c, model, std::move(options), gather_inputs(model, {}, c, notes));
   }
   Progress progress("compiling " + c.model, c);
   options.progress = progress.callback();

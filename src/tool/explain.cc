@@ -1,26 +1,28 @@
 /// lamina explain: what became of each layer of the file, and why.
 #include <algorithm>
+#include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <sstream>
 
 #include "base/arena.h"
+#include "base/atomic_file.h"
 #include "base/error.h"
+#include "draw/rewrite_report.h"
+#include "draw/text.h"
+#include "explain/findings.h"
+#include "explain/machine_file.h"
+#include "explain/names.h"
+#include "explain/rewriting_page.h"
+#include "explain/summary.h"
+#include "explain/verdict.h"
+#include "explain/verdict_words.h"
+#include "explain/why.h"
 #include "kernels/onednn_isa.h"
 #include "tool/explain_layer.h"
-#include "tool/explain_names.h"
-#include "tool/findings.h"
-#include "tool/machine_file.h"
-#include "tool/model_report.h"
-#include "tool/rewrite_report.h"
 #include "tool/session.h"
-#include "tool/summary.h"
-#include "tool/text.h"
 #include "tool/verb_list.h"
-#include "tool/verdict.h"
-#include "tool/verdict_words.h"
-#include "tool/why.h"
 
 namespace lamina::tool {
 namespace {
@@ -286,6 +288,12 @@ Machine given_machine(const std::string& path, Options& options) {
   return machine;
 }
 
+void report_rewriting(const ExplainOptions& o, const Session& s) {
+  Progress progress("reporting on " + o.common.model, o.common);
+  const auto name = std::filesystem::path(o.common.model).filename().string();
+  write_file(o.report, rewriting_page(name, s.impl(), s.model_inputs(), progress.callback()));
+}
+
 int run(ExplainOptions o) {
   require_page_name(o.report);
   auto options = o.common.options();
@@ -303,13 +311,14 @@ int run(ExplainOptions o) {
             [&](const Model& model) { check_names(o, model); });
   if (!o.no_run) o.common.note(s.notes);
   const auto all = find(o, s);
-  if (!o.report.empty()) report_rewriting(o.report, o.common, s);
+  if (!o.report.empty()) report_rewriting(o, s);
   if (machine) print_machine(o.common, *machine, s.impl().threads());
   if (!o.why.empty()) return why(o, s, all);
   for (const auto& note : s.impl().precision_notes()) o.common.say("precision: {}", note);
   std::vector<const LayerOutcome*> shown;
   const bool whole = o.node.empty() && !o.plan;
-  const auto verdict = whole ? verdict_of(all, s, o.common.model, asked_again(o), !machine) : ModelVerdict();
+  const auto verdict =
+      whole ? verdict_of(all, s.impl(), o.common.model, asked_again(o), !machine) : ModelVerdict();
   if (o.node.empty()) {
     if (o.plan)
       print_plans(o.common, all);
@@ -324,7 +333,7 @@ int run(ExplainOptions o) {
     for (const auto* f : shown) print_detail(o.common, s, all, *f);
   }
   if (o.common.json.empty()) return 0;
-  auto j = to_json(o.common, s, all);
+  auto j = to_json(o.common.model, s.impl(), all);
   if (const auto& forecast = s.impl().settings().placement.forecast; !forecast.empty())
     j["streams"] = json_of(forecast);
   if (o.plan)

@@ -4,10 +4,10 @@
 
 #include <algorithm>
 
+#include "draw/text.h"
+#include "explain/summary.h"
+#include "explain/why.h"
 #include "ops/decompose.h"
-#include "tool/summary.h"
-#include "tool/text.h"
-#include "tool/why.h"
 
 namespace lamina::tool {
 namespace {

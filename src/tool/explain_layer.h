@@ -1,6 +1,6 @@
 #pragma once
 /// lamina explain --node: all that is known of one layer.
-#include "tool/findings.h"
+#include "explain/findings.h"
 #include "tool/session.h"
 
 namespace lamina::tool {

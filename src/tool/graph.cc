@@ -7,9 +7,9 @@
 #include "base/atomic_file.h"
 #include "base/cpu.h"
 #include "base/words.h"
-#include "tool/drawing_plan.h"
-#include "tool/graph_draw.h"
-#include "tool/rewrite_report.h"
+#include "draw/graph_draw.h"
+#include "draw/rewrite_report.h"
+#include "explain/drawing_plan.h"
 #include "tool/session.h"
 #include "tool/verb_list.h"
 

@@ -5,10 +5,10 @@
 
 #include "api/inside.h"
 #include "base/error.h"
+#include "draw/totals.h"
 #include "ops/unused_inputs.h"
 #include "tool/inputs.h"
 #include "tool/session.h"
-#include "tool/totals.h"
 #include "tool/verb_list.h"
 
 namespace lamina::tool {

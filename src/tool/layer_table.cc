@@ -4,7 +4,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "tool/text.h"
+#include "draw/text.h"
 
 namespace lamina::tool {
 namespace {

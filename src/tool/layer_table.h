@@ -1,8 +1,8 @@
 #pragma once
 /// The table of layers that `lamina benchmark -pc` prints.
+#include "explain/layers.h"
 #include "kernels/peak.h"
 #include "tool/common.h"
-#include "tool/layers.h"
 
 namespace lamina::tool {
 

@@ -4,8 +4,8 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "draw/text.h"
 #include "tool/common.h"
-#include "tool/text.h"
 
 namespace lamina::tool {
 namespace {

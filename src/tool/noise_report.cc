@@ -5,10 +5,10 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "draw/report_page.h"
+#include "draw/text.h"
 #include "tool/common.h"
 #include "tool/noise_cells.h"
-#include "tool/report_page.h"
-#include "tool/text.h"
 
 namespace lamina::tool {
 namespace {

@@ -7,11 +7,11 @@
 #include "api/limit_checks.h"
 #include "api/preparing.h"
 #include "base/atomic_file.h"
+#include "draw/rewrite_report.h"
 #include "offline/faq.h"
 #include "rules/extension_rules.h"
 #include "tool/model_optimizer.h"
 #include "tool/optimize.h"
-#include "tool/rewrite_report.h"
 #include "tool/verb_list.h"
 
 namespace lamina::tool {

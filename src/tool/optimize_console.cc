@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "draw/totals.h"
 #include "offline/faq.h"
 #include "tool/optimize.h"
-#include "tool/totals.h"
 
 namespace lamina::tool {
 namespace {

@@ -5,9 +5,9 @@
 
 #include "api/inside.h"
 #include "base/cpu.h"
+#include "measure/process_memory.h"
 #include "tool/interrupt.h"
 #include "tool/outcome.h"
-#include "tool/process_memory.h"
 #include "tool/properties.h"
 
 namespace lamina::tool {

@@ -4,12 +4,12 @@
 
 #include "base/atomic_file.h"
 #include "base/error.h"
+#include "draw/rewrite_report.h"
 #include "formats/formats.h"
 #include "formats/ir/writer.h"
 #include "offline/convert.h"
 #include "tool/quantize_data.h"
 #include "tool/quantize_report.h"
-#include "tool/rewrite_report.h"
 #include "tool/session.h"
 #include "tool/verb_list.h"
 

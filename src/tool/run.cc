@@ -6,12 +6,12 @@
 
 #include "base/error.h"
 #include "base/npz.h"
+#include "draw/text.h"
+#include "explain/layers.h"
 #include "interpreter/interpreter.h"
 #include "ops/eval.h"
 #include "tool/classes.h"
-#include "tool/layers.h"
 #include "tool/session.h"
-#include "tool/text.h"
 #include "tool/verb_list.h"
 
 namespace lamina::tool {

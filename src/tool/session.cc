@@ -4,7 +4,7 @@
 
 #include "base/error.h"
 #include "exec/variable_memory.h"
-#include "tool/tune.h"
+#include "measure/tune.h"
 
 namespace lamina::tool {
 
@@ -31,6 +31,13 @@ Model open_model(const Common& common) {
   return model;
 }
 
+Options tuned_options(const Common& common, const Model& model, Options options,
+                      const std::vector<Tensor>& inputs) {
+  Progress progress("measuring kernels of " + common.model, common);
+  return tuned(model, std::move(options), inputs,
+               [&](const std::string& text) { common.note({"--tune: " + text}); });
+}
+
 Session::Session(const Common& common, const InputOptions& input_options, Options options,
                  const Machine* machine, const Look& look)
     : model([&] {
@@ -40,7 +47,7 @@ Session::Session(const Common& common, const InputOptions& input_options, Option
       }()),
       inputs(gather_inputs(model, input_options, common, notes)),
       compiled([&] {
-        if (common.tune) options = tuned(common, model, std::move(options), inputs);
+        if (common.tune) options = tuned_options(common, model, std::move(options), inputs);
         Progress progress("compiling " + common.model, common);
         options.progress = progress.callback();
         return machine ? Inside::compile_for(*machine, model, options) : CompiledModel(model, options);

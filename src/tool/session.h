@@ -17,6 +17,10 @@ Model read_model(const Common& common);
 /// Opens the model and prints the reader's warnings.
 Model open_model(const Common& common);
 
+/// The options with what --tune measures (measure/tune.h).
+Options tuned_options(const Common& common, const Model& model, Options options,
+                      const std::vector<Tensor>& inputs);
+
 struct Session {
   /// `machine`: another one to plan for, or null. `look`: called with the model once it is read, before it is
   /// compiled, where it is given; what it throws ends the work.

@@ -9,7 +9,7 @@
 #include "tool/input_groups.h"
 #include "tool/layouts.h"
 #include "tool/reshape.h"
-#include "tool/tune.h"
+#include "tool/session.h"
 
 namespace lamina::tool {
 namespace {
@@ -120,7 +120,7 @@ Options look(const BenchmarkOptions& o, Options options, const Steps& steps, Sub
   say_ports(steps, "Model outputs:", model.outputs());
   options = with_plans(std::move(options), l.groups.size());
   if (o.common.tune && !o.only_compiles())
-    options = tuned(o.common, model, std::move(options), l.groups[0].inputs);
+    options = tuned_options(o.common, model, std::move(options), l.groups[0].inputs);
   l.outputs = model.outputs();
   return options;
 }

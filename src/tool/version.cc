@@ -13,8 +13,8 @@
 #include "base/error.h"
 #include "base/machine.h"
 #include "base/topology.h"
+#include "explain/machine_file.h"
 #include "kernels/versions.h"
-#include "tool/machine_file.h"
 #include "tool/properties.h"
 #include "tool/verb_list.h"
 

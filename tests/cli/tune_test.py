@@ -41,7 +41,7 @@ class Tuning(Base):
         for text in "{", "[]", '{"key": 3}', "\x00" * 50:
             files[0].write_text(text)
             said = tuned()
-            self.assertIn("is not a file that --tune wrote", said)
+            self.assertIn("is not a file of remembered measurements", said)
             self.assertIn("kernels other than estimated", said)
             self.assertIn("as measured before", tuned())
         file = json.loads(files[0].read_text())
