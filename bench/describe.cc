@@ -203,7 +203,7 @@ std::vector<std::string> problems_of_model(const std::string& file) {
   fix_shapes(graph, file);
   graph.infer_types();
   Ledger ledger;
-  OptimizeOptions options;
+  RuleOptions options;
   options.disable = {"fuse-conv-depthwise"};  // each of the two is a problem of its own
   optimize(graph, options, ledger);
   std::vector<std::string> lines;

@@ -358,7 +358,7 @@ void append_words(const Line& line, Text& t) {
 Graph graph_of(const std::string& text) {
   auto line = taken_apart(text);
   Text t;
-  OptimizeOptions options;
+  RuleOptions options;
   if (line.take_word("separate")) options.disable = {"fuse-conv-depthwise"};
   try {
     first_node(line, t);

@@ -49,7 +49,7 @@ ProgramOptions program_options(const Options& options, int threads, std::shared_
                keep = o.machine,
                rewriting = std::move(rewriting)](Graph& graph, const std::vector<Carried>& carried) {
     Ledger ledger;
-    OptimizeOptions once = late;  // a copy: its callback counts
+    RuleOptions once = late;  // a copy: its callback counts
     once.carried = carried;
     optimize(graph, once, ledger);
     rewriting->warn_of_stopped(ledger);

@@ -9,8 +9,8 @@
 #include "rules/widen_half.h"
 
 namespace lamina {
-OptimizeOptions optimize_options(const Options& options, std::shared_ptr<const Rules> more) {
-  OptimizeOptions o;
+RuleOptions optimize_options(const Options& options, std::shared_ptr<const Rules> more) {
+  RuleOptions o;
   o.disable = options.disable;
   o.exempt = options.exempt;
   o.stop_after = options.stop_after;
@@ -44,7 +44,7 @@ std::string not_folded(const Ledger& ledger) {
       first, count == 1 ? std::string() : fmt::format(" and {} other nodes", count - 1));
 }
 
-OptimizeOptions of_precision(OptimizeOptions o, Precision used, const Machine& machine) {
+RuleOptions of_precision(RuleOptions o, Precision used, const Machine& machine) {
   o.machine = &machine;
   o.bf16 = used == Precision::bf16;
   o.integers = used != Precision::f32;
@@ -53,7 +53,7 @@ OptimizeOptions of_precision(OptimizeOptions o, Precision used, const Machine& m
 
 }  // namespace
 
-OptimizeOptions late_optimize_options(const Options& options, Precision used, const Machine& machine,
+RuleOptions late_optimize_options(const Options& options, Precision used, const Machine& machine,
                                       std::shared_ptr<const Rules> more) {
   auto o = of_precision(optimize_options(options, std::move(more)), used, machine);
   if (o.bf16)

@@ -11,10 +11,10 @@ namespace lamina {
 
 /// The part of the options that says how the graph is rewritten.
 /// `more`: the rules of the model's libraries (LoadedModel::rules), here and below.
-OptimizeOptions optimize_options(const Options& options, std::shared_ptr<const Rules> more = {});
+RuleOptions optimize_options(const Options& options, std::shared_ptr<const Rules> more = {});
 /// Options of the rewriting once the sizes of a compiled model's inputs are known, for plans of that machine
 /// in that precision.
-OptimizeOptions late_optimize_options(const Options& options, Precision used, const Machine& machine,
+RuleOptions late_optimize_options(const Options& options, Precision used, const Machine& machine,
                                       std::shared_ptr<const Rules> more = {});
 
 struct RewrittenModel {

@@ -17,7 +17,7 @@ std::string wrong_value(const Graph& original, const std::vector<Tensor>& inputs
   return {};
 }
 
-OptimizeOptions options_of(const Compiled& compiled) {
+RuleOptions options_of(const Compiled& compiled) {
   return late_optimize_options(compiled.options(), compiled.precision(), host(), compiled.model().rules());
 }
 

@@ -19,7 +19,7 @@ struct ConversionRequest {
   BorderRequest border = {};
   std::string mean_file = {};
   std::optional<std::pair<std::int64_t, std::int64_t>> mean_file_offsets = {};
-  OptimizeOptions rewriting = {};  ///< its `last` and `more` are not looked at
+  RuleOptions rewriting = {};  ///< its `last` and `more` are not looked at
   /// Nodes that stay, beside those of `rewriting`: expressions for a part of the name.
   std::vector<std::string> finegrain = {};
   /// What is being done, and how much of it all is done, from 0 to 1. May be empty.
@@ -30,7 +30,7 @@ struct Conversion {
   Loaded loaded;  ///< with the optimised graph
   Graph before;   ///< as the rules got it
   Ledger ledger;
-  OptimizeOptions rewriting;                ///< what the rules were told
+  RuleOptions rewriting;                ///< what the rules were told
   bool has_halves = false;                  ///< most of the model's floats were f16
   std::vector<std::string> exempt;          ///< layers that were left alone because the user asked
   std::vector<std::string> unused_inputs;   ///< inputs that no node reads

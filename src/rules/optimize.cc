@@ -15,13 +15,13 @@ bool inputs_are_known(const Graph& graph) {
                      [&](ValueId v) { return graph.type(v).shape.known() || graph.readers(v) == 0; });
 }
 
-bool runs(RuleSet set, const Graph& graph, const OptimizeOptions& options) {
+bool runs(RuleSet set, const Graph& graph, const RuleOptions& options) {
   if (set > options.last || (set == RuleSet::precision && !options.bf16 && !options.integers)) return false;
   return set < RuleSet::fused || inputs_are_known(graph);
 }
 
 /// The library's and ours; null: ours alone.
-std::optional<Rules> rules_of(const OptimizeOptions& options) {
+std::optional<Rules> rules_of(const RuleOptions& options) {
   if (!options.more || options.more->empty()) return std::nullopt;
   Rules all = *options.more;
   all.insert(all.end(), all_rules().begin(), all_rules().end());
@@ -29,7 +29,7 @@ std::optional<Rules> rules_of(const OptimizeOptions& options) {
 }
 
 /// Without bf16 products nothing lies between any: values would be rounded for nothing.
-OptimizeOptions settled(OptimizeOptions options) {
+RuleOptions settled(RuleOptions options) {
   const auto& off = options.disable;
   if (std::find(off.begin(), off.end(), "bf16-product") != off.end()) options.bf16 = false;
   return options;
@@ -42,7 +42,7 @@ std::set<RuleSet> sets_of(std::span<const Rule> rules) {
   return all;
 }
 
-void run_sets(Graph& graph, std::span<const Rule> rules, const OptimizeOptions& options, Ledger& ledger) {
+void run_sets(Graph& graph, std::span<const Rule> rules, const RuleOptions& options, Ledger& ledger) {
   Driver driver(rules, options, ledger);
   for (const auto set : sets_of(rules)) {
     if (!runs(set, graph, options)) break;
@@ -56,7 +56,7 @@ void run_sets(Graph& graph, std::span<const Rule> rules, const OptimizeOptions& 
 
 }  // namespace
 
-void optimize(Graph& graph, const OptimizeOptions& asked, Ledger& ledger) {
+void optimize(Graph& graph, const RuleOptions& asked, Ledger& ledger) {
   auto options = settled(asked);
   const auto rules = rules_of(options);
   if (!rules) return run_sets(graph, all_rules(), options, ledger);

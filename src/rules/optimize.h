@@ -9,7 +9,7 @@
 
 namespace lamina {
 
-struct OptimizeOptions : RewriteOptions {
+struct RuleOptions : RewriteOptions {
   /// Sets up to and including this one run; `precision` where all sizes are known.
   RuleSet last = RuleSet::precision;
   /// Besides all_rules(), and tried before them: those of libraries (rules/extension_rules.h). Null: none.
@@ -25,6 +25,6 @@ struct OptimizeOptions : RewriteOptions {
 /// cheap; on a copy whose inputs have got known shapes (after Graph::infer_types()) it goes on where unknown
 /// sizes had stopped it. A rule of a library with which this does not end is left out from the beginning
 /// (Ledger::stopped).
-void optimize(Graph& graph, const OptimizeOptions& options, Ledger& ledger);
+void optimize(Graph& graph, const RuleOptions& options, Ledger& ledger);
 
 }  // namespace lamina

@@ -66,7 +66,7 @@ void apply(const Rule& rule, Graph& g) {
 
 void rewrite(Graph& g, std::int64_t count = -1) {
   Ledger ledger;
-  OptimizeOptions options;
+  RuleOptions options;
   options.stop_after = count;
   optimize(g, options, ledger);
 }
@@ -113,7 +113,7 @@ TEST(Judge, bisecting_names_it) {
     const auto culprit =
         guilty_rewrite(original, inputs_of(original), [&](std::int64_t count, Ledger& ledger) {
           auto g = original;
-          OptimizeOptions options;
+          RuleOptions options;
           options.stop_after = count;
           optimize(g, options, ledger);
           return g;

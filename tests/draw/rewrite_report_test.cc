@@ -35,7 +35,7 @@ struct Rewritten {
   Graph before, after;
   Ledger ledger;
   RewriteAlbum album;
-  explicit Rewritten(const std::string& text, OptimizeOptions options = {})
+  explicit Rewritten(const std::string& text, RuleOptions options = {})
       : before(parse_graph(text, operators())), after(before) {
     options.observer = &album;
     optimize(after, options, ledger);
@@ -74,7 +74,7 @@ TEST(RewriteReport, ShowsEachRewriteBeforeAndAfter) {
 }
 
 TEST(RewriteReport, DrawingsShowMatchedNodesAndTheirNeighbours) {
-  OptimizeOptions only;
+  RuleOptions only;
   for (const auto& rule : all_rules())
     if (rule.name != "remove-identity") only.disable.push_back(rule.name);
   const Rewritten run(kNetwork, only);
@@ -94,7 +94,7 @@ TEST(RewriteReport, DrawingsShowMatchedNodesAndTheirNeighbours) {
 }
 
 TEST(RewriteReport, SaysWhatTheUserSwitchedOff) {
-  OptimizeOptions options;
+  RuleOptions options;
   options.disable = {"remove-identity"};
   options.exempt = {"conv", "nobody", in_any_part("el")};
   const auto page = Rewritten(kNetwork, options).page(options.disable, options.exempt);

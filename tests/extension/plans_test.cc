@@ -251,7 +251,7 @@ TEST(Plans, ALayerThatSaysNothingOfBf16ReadsFloats) {
                                 }),
                                 {"operations.so"});
   auto graph = Inside::of(model).loaded().graph;
-  OptimizeOptions options;
+  RuleOptions options;
   options.bf16 = true;
   Ledger ledger;
   optimize(graph, options, ledger);

@@ -86,7 +86,7 @@ std::vector<std::string> nodes_with(const std::string& type) {
   const TemporaryFolder folder;
   const Model model(ir.write(folder), {"test-precision"});
   auto g = Inside::of(model).loaded().graph;
-  OptimizeOptions options;
+  RuleOptions options;
   options.bf16 = options.verify = true;
   Ledger ledger;
   optimize(g, options, ledger);

@@ -303,7 +303,7 @@ TEST(IrWriter, writes_files_for_others) {
     try {
       auto loaded = read_file(path.string());
       Ledger ledger;
-      OptimizeOptions rewriting;
+      RuleOptions rewriting;
       rewriting.last = RuleSet::portable;
       rewriting.for_file = true;
       if (!std::getenv("LAMINA_IR_AS_READ")) optimize(loaded.graph, rewriting, ledger);

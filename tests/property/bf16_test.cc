@@ -26,8 +26,8 @@ const Machine& slow_machine() {
   return machine;
 }
 
-OptimizeOptions options_of(bool bf16) {
-  OptimizeOptions o;
+RuleOptions options_of(bool bf16) {
+  RuleOptions o;
   o.verify = o.bf16 = true;
   o.machine = &slow_machine();
   o.last = bf16 ? RuleSet::precision : RuleSet::chains;

@@ -49,8 +49,8 @@ class Guarded {
   Tensor tensor_;
 };
 
-OptimizeOptions options_of(const std::string& rules) {
-  OptimizeOptions options;
+RuleOptions options_of(const std::string& rules) {
+  RuleOptions options;
   options.verify = true;
   if (rules == "all") return options;
   if (rules.rfind("first ", 0) == 0) {
@@ -165,7 +165,7 @@ std::shared_ptr<const Machine> small_machine(std::uint64_t seed) {
   return machine;
 }
 
-std::shared_ptr<const Program> compiled(const Graph& graph, const OptimizeOptions& rewriting,
+std::shared_ptr<const Program> compiled(const Graph& graph, const RuleOptions& rewriting,
                                         const Setting& setting, std::uint64_t seed) {
   ProgramOptions options;
   options.threads = setting.threads;

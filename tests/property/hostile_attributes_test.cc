@@ -31,7 +31,7 @@ Outcome run_both_ways(const Graph& g, const std::vector<Tensor>& inputs, bool co
   try {
     Graph rewritten = g;
     Ledger ledger;
-    OptimizeOptions options;
+    RuleOptions options;
     options.verify = true;
     optimize(rewritten, options, ledger);
     const auto got = run_graph(rewritten, inputs, 1);

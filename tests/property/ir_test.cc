@@ -45,7 +45,7 @@ std::string problem_when_written(const Example& example, const WriteIrOptions& o
   Graph graph = example.graph();
   if (optimised) {
     Ledger ledger;
-    OptimizeOptions rewriting;
+    RuleOptions rewriting;
     rewriting.last = RuleSet::portable;
     rewriting.for_file = true;
     optimize(graph, rewriting, ledger);

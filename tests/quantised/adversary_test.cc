@@ -47,7 +47,7 @@ void expect_right(const std::string& text, const Options& options = {}) {
     }
   }
   const auto wanted = interpret(g, inputs);
-  OptimizeOptions rewriting;
+  RuleOptions rewriting;
   rewriting.verify = true;
   rewriting.exempt = options.exempt;
   Graph better = g;

@@ -12,7 +12,7 @@ namespace {
 
 /// "Convolution+Relu+Convert bf16": each node with the type of what it reads first.
 std::vector<std::string> nodes_with_bf16(Graph g, std::vector<Carried> carried = {}) {
-  OptimizeOptions options;
+  RuleOptions options;
   options.carried = std::move(carried);
   options.bf16 = options.verify = true;
   Ledger ledger;

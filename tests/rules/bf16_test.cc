@@ -11,8 +11,8 @@
 namespace lamina::testing {
 namespace {
 
-OptimizeOptions with_bf16() {
-  OptimizeOptions o;
+RuleOptions with_bf16() {
+  RuleOptions o;
   o.bf16 = o.verify = true;
   return o;
 }
@@ -27,7 +27,7 @@ std::vector<std::string> nodes_of(const Graph& g) {
   return out;
 }
 
-std::vector<std::string> optimized(const std::string& text, const OptimizeOptions& options) {
+std::vector<std::string> optimized(const std::string& text, const RuleOptions& options) {
   const auto before = parse(text);
   auto g = before;
   Ledger ledger;

@@ -45,7 +45,7 @@ std::string network(const std::string& batch) {
 }
 
 void optimize_all(Graph& g) {
-  OptimizeOptions options;
+  RuleOptions options;
   options.verify = true;
   Ledger ledger;
   optimize(g, options, ledger);
@@ -100,7 +100,7 @@ TEST(Chains, longOnesBecomeOneNodeAtOnce) {
   text += " y = Abs(t399)\n}\n";
   auto g = parse(text);
   Ledger ledger;
-  optimize(g, OptimizeOptions{}, ledger);
+  optimize(g, RuleOptions{}, ledger);
   EXPECT_EQ(operators_of(g), (std::vector<std::string>{"Elementwise"}));
   EXPECT_EQ(ledger.of_rule("fuse-elementwise").size(), 1u);
 }
@@ -112,7 +112,7 @@ TEST(Chains, veryLongOnesBecomeNodesOfOneSize) {
   for (std::size_t i = 0; i < kLength; ++i) x = i % 2 ? g.add(Sin{}, {x}) : g.add(Tanh{}, {x});
   g.add_result("y", x);
   Ledger ledger;
-  optimize(g, OptimizeOptions{}, ledger);
+  optimize(g, RuleOptions{}, ledger);
   EXPECT_EQ(g.node_count(), (kLength + kMost - 1) / kMost);
   EXPECT_EQ(ledger.counts().at("fuse-elementwise").hits, g.node_count());  // none of them twice
   for (const auto id : g.order()) EXPECT_LE(epilogue(g.node(id))->node_count(), kMost);
@@ -126,7 +126,7 @@ TEST(Chains, manyConcatsAreJoinedAtOnce) {
     for (std::size_t i = 0; i < length; ++i) y = g.add(Concat{1}, {y, x});
     g.add_result("y", y);
     Ledger ledger;
-    optimize(g, OptimizeOptions{}, ledger);
+    optimize(g, RuleOptions{}, ledger);
     EXPECT_EQ(g.node_count(), 1 + length / 4096);
     EXPECT_EQ(ledger.counts().at("merge-concats").hits, g.node_count());
   }
@@ -144,7 +144,7 @@ TEST(Chains, whatAnExemptOneReadsIsJoinedWithoutIt) {
     q = Transpose(p, order)
     t = Transpose(q, order) @"stays"
   })");
-  OptimizeOptions options;
+  RuleOptions options;
   options.exempt = {"stays"};
   options.last = RuleSet::portable;
   Ledger ledger;
@@ -163,7 +163,7 @@ TEST(Chains, manyReshapesAndTransposesAreJoinedAtOnce) {
       x = turned ? g.add(Transpose{}, {x, order}) : g.add(Reshape{}, {x, i % 2 ? narrow : wide});
     g.add_result("y", g.add(Relu{}, {x}));
     Ledger ledger;
-    optimize(g, OptimizeOptions{}, ledger);
+    optimize(g, RuleOptions{}, ledger);
     EXPECT_EQ(g.node_count(), 2u);
     EXPECT_EQ(ledger.counts().at(turned ? "merge-transposes" : "merge-reshapes").hits, 1u);
   }
@@ -176,7 +176,7 @@ TEST(Chains, anEpilogueHasAnEnd) {
   for (int i = 0; i < 500; ++i) y = i % 2 ? g.add(Sin{}, {y}) : g.add(Tanh{}, {y});
   g.add_result("y", y);
   Ledger ledger;
-  optimize(g, OptimizeOptions{}, ledger);
+  optimize(g, RuleOptions{}, ledger);
   EXPECT_EQ(operators_of(g), (std::vector<std::string>{"Convolution", "Elementwise"}));
   EXPECT_EQ(ledger.counts().at("fuse-conv-simple").hits, 128u);
 }
@@ -186,7 +186,7 @@ TEST(Chains, nodesThatAreExemptStayApart) {
       "graph (x: f32[2,3]) -> (y) {\n a = Exp(x) @\"first\"\n b = Sin(a) @\"second\"\n c = Abs(b) "
       "@\"third\"\n y = "
       "Sqrt(c) @\"last\"\n}\n");
-  OptimizeOptions options;
+  RuleOptions options;
   options.exempt = {"second"};
   Ledger ledger;
   optimize(g, options, ledger);

@@ -94,7 +94,7 @@ std::size_t transposes(const Graph& g) {
 /// How many Transposes are left; all the same numbers.
 std::size_t left_of(const Graph& before) {
   Graph after = before;
-  OptimizeOptions options;
+  RuleOptions options;
   options.last = RuleSet::portable;
   options.verify = true;
   Ledger ledger;
@@ -177,7 +177,7 @@ TEST(ChannelsLast, segmentation) {
   const auto whole = n.g.add(op, {sum, n.ints({16, 16}), n.ints({1, 2})});
   n.g.add_result("y", n.g.add(Softmax{3}, {whole}));
   Graph after = n.g;
-  OptimizeOptions options;
+  RuleOptions options;
   options.last = RuleSet::portable;
   Ledger ledger;
   optimize(after, options, ledger);

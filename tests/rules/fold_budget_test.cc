@@ -32,7 +32,7 @@ FoldBudget budget_of(std::int64_t work, std::int64_t bytes) {
 TEST(FoldBudget, of_work_is_one_for_the_graph) {
   const auto before = parse(products(10));
   auto g = before;
-  OptimizeOptions options;
+  RuleOptions options;
   constexpr std::int64_t kProduct = 64 * 64 * 64 + 8 * 3 * 64 * 64;
   options.folding = budget_of(3 * kProduct + 1000, 1 << 30);
   Ledger ledger;
@@ -57,7 +57,7 @@ TEST(FoldBudget, folds_all_that_fits) {
 /// When results replace each other, little memory is held at a time.
 TEST(FoldBudget, of_memory_counts_what_is_held) {
   auto g = parse(products(10));
-  OptimizeOptions options;
+  RuleOptions options;
   options.folding = budget_of(1'000'000'000, 200'000);
   Ledger ledger;
   optimize(g, options, ledger);
@@ -97,7 +97,7 @@ TEST(FoldBudget, counts_what_operators_do) {
     r = Squeeze(s)
     y = Add(x, r)
   })");
-  OptimizeOptions options;
+  RuleOptions options;
   options.folding = budget_of(5'000'000, 1 << 30);
   Ledger ledger;
   optimize(g, options, ledger);

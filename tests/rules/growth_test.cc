@@ -155,7 +155,7 @@ TEST(Growth, OfInferenceBehindFoldedConstantsIsLinear) {
       parts.push_back(g.add(Exp{}, {g.add_constant(seeded_tensor(ElementType::f32, {4}, 1))}));
     g.add_result("y", g.add(CountedJoin{}, parts));
     CountedJoin::inferred = 0;
-    OptimizeOptions options;
+    RuleOptions options;
     options.verify = false;  // the check of the whole graph infers types, too
     Ledger ledger;
     optimize(g, options, ledger);

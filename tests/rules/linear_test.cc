@@ -27,7 +27,7 @@ std::vector<std::string> operators_of(const Graph& g) {
   return out;
 }
 
-Ledger portable(Graph& g, OptimizeOptions options = {}) {
+Ledger portable(Graph& g, RuleOptions options = {}) {
   options.last = RuleSet::portable;
   options.verify = true;
   Ledger ledger;
@@ -104,7 +104,7 @@ TEST(Linear, a_very_long_run_does_not_take_long) {
     x = g.node(id).outputs[0];
   }
   g.add_result("y", x);
-  OptimizeOptions options;
+  RuleOptions options;
   options.last = RuleSet::portable;
   Ledger ledger;
   optimize(g, options, ledger);
@@ -148,7 +148,7 @@ TEST(Linear, exempt_nodes_stay_and_get_nothing) {
   for (const auto& [name, expected] : left) {
     auto g = parse(kBlock);
     const auto before = g;
-    OptimizeOptions options;
+    RuleOptions options;
     options.exempt = {name};
     const auto ledger = portable(g, options);
     EXPECT_EQ(operators_of(g), expected) << name;
@@ -161,7 +161,7 @@ TEST(Linear, exempt_nodes_stay_and_get_nothing) {
 TEST(Linear, what_is_switched_off_fuses_nothing) {
   auto g = parse(kBlock);
   const auto before = g;
-  OptimizeOptions options;
+  RuleOptions options;
   options.disable = {"fuse-linear"};
   portable(g, options);
   EXPECT_EQ(operators_of(g),

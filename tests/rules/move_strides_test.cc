@@ -57,7 +57,7 @@ class ResNet {
 };
 
 Ledger rewritten(Graph& g, std::vector<std::string> exempt = {}) {
-  OptimizeOptions options;
+  RuleOptions options;
   options.last = RuleSet::portable;
   options.verify = true;
   options.exempt = std::move(exempt);
@@ -153,7 +153,7 @@ class LongGraphs : public ::testing::Test {
   }
   void expect_quick() {
     const auto start = std::chrono::steady_clock::now();
-    OptimizeOptions options;
+    RuleOptions options;
     options.last = RuleSet::portable;
     Ledger ledger;
     optimize(g, options, ledger);

@@ -142,8 +142,8 @@ const std::vector<std::string>& graphs() {
 
 Graph parse(const std::string& text) { return parse_graph(text, operators()); }
 
-OptimizeOptions checked() {
-  OptimizeOptions options;
+RuleOptions checked() {
+  RuleOptions options;
   options.verify = true;
   return options;
 }
@@ -314,7 +314,7 @@ TEST(Optimize, ExemptNodesSurviveJoining) {
     const Graph graph = parse_graph(text, operators());
     for (const auto id : graph.order()) {
       const auto& node = graph.node(id);
-      OptimizeOptions options;
+      RuleOptions options;
       options.exempt = {node.name};
       Graph after = graph;
       Ledger ledger;

@@ -38,7 +38,7 @@ TEST_P(Transposes, goAndChangeNothing) {
       const auto before = between_transposes(instance, order);
       if (before.results().empty()) continue;
       auto after = before;
-      OptimizeOptions options;
+      RuleOptions options;
       options.verify = true;
       Ledger ledger;
       optimize(after, options, ledger);
