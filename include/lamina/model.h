@@ -125,6 +125,9 @@ class Model {
   LAMINA_API const std::string& format() const;
   /// Oddities in the file that the reader could cope with, a line each.
   LAMINA_API const std::vector<std::string>& warnings() const;
+  /// Paths of the files that the model was read from, the one that the caller named first; none for a model
+  /// in memory.
+  LAMINA_API std::vector<std::string> files() const;
   /// One line per unsupported operator type, with its nodes; compiling refuses when there are any.
   LAMINA_API const std::vector<std::string>& unsupported() const;
 

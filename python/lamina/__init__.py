@@ -31,6 +31,16 @@ from lamina.errors import (
 )
 from lamina.memory import empty
 from lamina.model import Model, load
+from lamina.offline import (
+    GraphFigures,
+    InputCut,
+    OptimizeReport,
+    QuantizedLayer,
+    QuantizedOutput,
+    QuantizeReport,
+    optimize,
+    quantize,
+)
 from lamina.outputs import Outputs
 from lamina.ports import Port
 from lamina.queue import Queue
@@ -48,15 +58,21 @@ __all__ = [
     "CompiledModel",
     "Error",
     "Extension",
+    "GraphFigures",
+    "InputCut",
     "Internal",
     "LayerCounter",
     "LayerTime",
     "Model",
+    "OptimizeReport",
     "OutOfMemory",
     "Outputs",
     "OverLimit",
     "Port",
     "Property",
+    "QuantizeReport",
+    "QuantizedLayer",
+    "QuantizedOutput",
     "Queue",
     "Request",
     "Timeout",
@@ -64,5 +80,7 @@ __all__ = [
     "__version__",
     "empty",
     "load",
+    "optimize",
+    "quantize",
     "shutdown",
 ]

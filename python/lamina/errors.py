@@ -4,9 +4,14 @@ from typing import ClassVar
 
 
 class Error(RuntimeError):
-    """Base of all errors of lamina. `code` is the name of the C++ library's code."""
+    """Base of all errors of lamina. `code` is the name of the C++ library's code.
+
+    `question` is the number of the error's question in the FAQ of OpenVINO's Model Optimizer; only errors of optimize()
+    have one.
+    """
 
     code: ClassVar[str] = "internal"
+    question: int | None = None
 
 
 class BadFile(Error):

@@ -103,6 +103,14 @@ const std::vector<std::string>& Model::warnings() const {
   return guarded(
       "Model::warnings", [&]() -> auto& { return Inside::of(*this).warnings(); });
 }
+std::vector<std::string> Model::files() const {
+  return guarded("Model::files", [&] {
+    std::vector<std::string> out;
+    for (const auto& part : Inside::of(*this).parts())
+      if (part.file->identity()) out.push_back(part.file->path());
+    return out;
+  });
+}
 const std::vector<std::string>& Model::unsupported() const {
   return guarded(
       "Model::unsupported", [&]() -> auto& { return Inside::of(*this).unsupported(); });

@@ -30,7 +30,7 @@ struct Conversion {
   Loaded loaded;  ///< with the optimised graph
   Graph before;   ///< as the rules got it
   Ledger ledger;
-  RuleOptions rewriting;                ///< what the rules were told
+  RuleOptions rewriting;                    ///< what the rules were told
   bool has_halves = false;                  ///< most of the model's floats were f16
   std::vector<std::string> exempt;          ///< layers that were left alone because the user asked
   std::vector<std::string> unused_inputs;   ///< inputs that no node reads

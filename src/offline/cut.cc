@@ -28,7 +28,7 @@ class Cutter {
  private:
   struct Found {
     const InputRequest* request;
-    Cut cut;
+    CutPlace cut;
     bool frozen;  ///< by its own option: the others need not be named
   };
 

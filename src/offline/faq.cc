@@ -4,8 +4,13 @@
 
 namespace lamina {
 
+FaqError::FaqError(ErrorCode code, int question, std::string_view text)
+    : Error(code, text), question_(question) {}
+
+FaqError::~FaqError() = default;
+
 int question_of(const Error& error) {
-  if (const auto* known = dynamic_cast<const FaqError*>(&error)) return known->question;
+  if (const auto* known = dynamic_cast<const FaqError*>(&error)) return known->question();
   if (error.code() == ErrorCode::unsupported) return 45;
   switch (problem_of(error)) {
     case FileProblem::no_layers:

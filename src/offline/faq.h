@@ -1,14 +1,9 @@
 #pragma once
 /// Errors that users of the Model Optimizer look up by their number in its FAQ.
 #include "base/error.h"
+#include "lamina/optimize.h"
 
 namespace lamina {
-
-struct FaqError : Error {
-  FaqError(ErrorCode code, int of_question, std::string_view text)
-      : Error(code, text), question(of_question) {}
-  int question;
-};
 
 template <class... A>
 [[noreturn]] void fail_faq(ErrorCode code, int question, fmt::format_string<A...> text, A&&... args) {

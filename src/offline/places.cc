@@ -125,7 +125,7 @@ ValueId Places::output(const std::string& text) const {
   return v;
 }
 
-std::vector<Cut> Places::inputs(const std::string& text) const {
+std::vector<CutPlace> Places::inputs(const std::string& text) const {
   const auto name = parse(text);
   const auto* nodes = nodes_of(name.name);
   if (!nodes) {
@@ -142,7 +142,7 @@ std::vector<Cut> Places::inputs(const std::string& text) const {
   if (name.in >= 0 && static_cast<std::size_t>(name.in) >= all.inputs.size())
     fail_faq(ErrorCode::bad_input, 29, "{}: input port {} of a node that has {}", name.name, name.in,
              all.inputs.size());
-  std::vector<Cut> out;
+  std::vector<CutPlace> out;
   for (std::size_t i = 0; i < all.inputs.size(); ++i) {
     const auto& [v, readers] = all.inputs[i];
     if (name.in >= 0 ? i != static_cast<std::size_t>(name.in) : !v.valid() || graph_.constant(v)) continue;

@@ -10,7 +10,7 @@
 namespace lamina {
 
 /// A place where a graph may be cut: what a layer reads by one input, or a value for all that read it.
-struct Cut {
+struct CutPlace {
   std::vector<Use> readers;  ///< nodes of the layer; none: the value itself
   ValueId value;             ///< what is read there
   std::string name;          ///< of the input that is to take its place
@@ -28,7 +28,7 @@ class Places {
   /// What the layer gives, by default by its first output; what it reads by an input port.
   ValueId output(const std::string& text) const;
   /// A model's input alone, an output of a layer, one of its inputs, or all of them that are no constants.
-  std::vector<Cut> inputs(const std::string& text) const;
+  std::vector<CutPlace> inputs(const std::string& text) const;
 
  private:
   /// A layer of the file as the nodes that stand for it see it.

@@ -7,14 +7,9 @@
 
 #include "graph/graph.h"
 #include "lamina/model.h"
+#include "lamina/quantize.h"
 
 namespace lamina {
-
-/// Inputs of runs, made when they are asked for. The same for the same index.
-struct Samples {
-  std::size_t count = 0;
-  std::function<std::vector<Tensor>(std::size_t)> get;
-};
 
 /// How runs are made, and who is told of them.
 struct Running {

@@ -3,12 +3,11 @@
 #include <optional>
 #include <string_view>
 
-#include "lamina/tensor.h"
+#include "lamina/quantize.h"
 #include "quantise/histogram.h"
 
 namespace lamina {
 
-enum class Calibration : std::uint8_t { min_max, percentile, entropy, mse };
 std::string_view name_of(Calibration method);
 std::optional<Calibration> calibration_named(std::string_view name);
 

@@ -12,8 +12,8 @@
 #include "explain/layers.h"
 #include "extension/conformance.h"
 #include "ops/repeated_draws.h"
+#include "quantise/noise_cells.h"
 #include "tool/check_against.h"
-#include "tool/noise_cells.h"
 #include "tool/session.h"
 #include "tool/verb_list.h"
 

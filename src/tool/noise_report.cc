@@ -7,8 +7,8 @@
 
 #include "draw/report_page.h"
 #include "draw/text.h"
+#include "quantise/noise_cells.h"
 #include "tool/common.h"
-#include "tool/noise_cells.h"
 
 namespace lamina::tool {
 namespace {

@@ -4,12 +4,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
-#include "api/limit_checks.h"
-#include "api/preparing.h"
 #include "base/atomic_file.h"
-#include "draw/rewrite_report.h"
-#include "offline/faq.h"
-#include "rules/extension_rules.h"
 #include "tool/model_optimizer.h"
 #include "tool/optimize.h"
 #include "tool/verb_list.h"
@@ -33,30 +28,19 @@ class Optimizing {
     if (c_.input_model.empty() && c_.output_dir.empty()) throw UsageError("no output, wanted -o FILE.xml");
     require_page_name(c_.report);
     files_ = ir_files(c_);
-    require_room();
     const auto framework = framework_of(c_);
-    auto request = request_of(c_);
-    RewriteAlbum album;
-    if (!c_.report.empty()) request.rewriting.observer = &album;
-    if (!c_.input_model.empty() && !c_.is_silent()) c_.common.say_text(argument_table(c_, files_, framework));
-    for (const auto& text : c_.idle) warn(text);
-    request.progress = [this](std::string_view, double done) { progress(done); };
-    const auto limits = c_.common.options().limits;
-    const auto bounds = bounds_of(limits, 0);
-    const Within within(&bounds);
-    const TokenSignal nobody{std::stop_token()};  // Ctrl-C ends the process
-    const auto what = c_.model() + ": reading and rewriting";
-    const auto conversion = run_stoppable(preparing_rules(what, nobody, limits), [&] {
-      stop_point();
-      return convert_model(c_.model(), reader_of(c_, files_), request);
-    });
-    for (const auto& text : conversion.loaded.warnings) warn(text);
-    for (const auto& text : conversion.warnings) warn(text);
-    const auto written = write(conversion);
-    if (!c_.report.empty()) write_page(conversion, album);
+    auto options = options_of(c_);
+    options.progress = [&, said = false](std::string_view, double done) mutable {
+      if (!std::exchange(said, true)) say_arguments(framework);
+      if (done < 1) progress(done);
+    };
+    options.log = [this](LogLevel, std::string_view text) { warn(std::string(text)); };
+    options.opened = [this](const std::string& path) { refuse_to_overwrite(path); };
+    const auto report = optimize(c_.model(), files_.xml, options);
+    if (!c_.report.empty()) write_file(c_.report, report.page);
     progress(1);
     if (c_.progress && !c_.stream_output) c_.common.say_text("");
-    report(conversion, written, std::chrono::duration<double>(Clock::now() - begin).count());
+    say(report, std::chrono::duration<double>(Clock::now() - begin).count());
     return 0;
   }
 
@@ -66,70 +50,20 @@ class Optimizing {
     tell(c_.as_model_optimizer() ? "[ WARNING ]  " + text : "lamina: warning: " + text);
   }
 
-  /// True if floats that were f16 in the model stay f16, since the user did not ask for a type.
-  bool keeps_halves(const Conversion& conversion) const {
-    return conversion.has_halves && c_.compress_to_fp16.empty() && c_.data_type.empty() &&
-           c_.version_of_ir() > 10;
+  /// What comes before the work.
+  void say_arguments(const std::string& framework) const {
+    if (!c_.input_model.empty() && !c_.is_silent()) c_.common.say_text(argument_table(c_, files_, framework));
+    for (const auto& text : c_.idle) warn(text);
   }
 
-  /// Checks before the work that the outputs can be written. A pipe or device is not touched.
-  void require_room() const {
-    if (!files_.folder.empty() && !fs::is_directory(files_.folder)) {
-      std::error_code error;
-      fs::create_directories(files_.folder, error);
-      if (error)
-        fail_faq(ErrorCode::bad_file, 22, "{}: the folder cannot be made: {}", files_.folder,
-                 error.message());
-    }
-    std::error_code ignored;
-    if (fs::exists(files_.xml, ignored) && !fs::is_regular_file(files_.xml, ignored)) return;
-    try {
-      AtomicFile(files_.xml);
-    } catch (const Error& e) {
-      throw FaqError(e.code(), 22, e.what());
-    }
-  }
-
-  WrittenIr write(const Conversion& conversion) const {
-    const Loaded& loaded = conversion.loaded;
-    WriteIrOptions options;
-    options.version = c_.version_of_ir();
-    options.compress_to_fp16 = c_.fp16();
-    options.keep_halves = keeps_halves(conversion);
-    options.rt_info["MO_version"] = version();
-    options.rt_info["Runtime_version"] = version();
-    for (const auto& [name, value] : c_.given()) options.rt_info["conversion_parameters." + name] = value;
-    auto named = loaded;
-    if (!c_.model_name.empty() || named.graph.name.empty()) named.graph.name = files_.name;
-    const auto written = written_ir(named, options);
-    for (const auto& text : written.warnings) warn(text);
-    return written;
-  }
-
-  WrittenIr written_ir(const Loaded& loaded, const WriteIrOptions& options) const {
-    try {
-      return write_ir(loaded, files_.xml, options);
-    } catch (const Error& e) {
-      if (e.code() != ErrorCode::unsupported) throw;
-      throw FaqError(e.code(), 24, e.what());
-    }
-  }
-
-  void write_page(const Conversion& done, const RewriteAlbum& album) const {
-    auto notes = done.notes;
-    for (const auto& name : done.dropped_inputs)
-      notes.push_back(fmt::format("input \"{}\" is removed: no node after the cut reads it", name));
-    notes.insert(notes.end(), done.warnings.begin(), done.warnings.end());
-    write_report(c_.report, {.model = fs::path(c_.model()).filename().string(),
-                             .format = format_text(done.loaded),
-                             .before = done.before,
-                             .after = done.loaded.graph,
-                             .ledger = done.ledger,
-                             .album = album,
-                             .disable = done.rewriting.disable,
-                             .exempt = done.rewriting.exempt,
-                             .more = extension_rules(done.loaded.extensions),
-                             .notes = std::move(notes)});
+  /// `part`: a file of the model.
+  void refuse_to_overwrite(const std::string& part) const {
+    auto targets = files_.reports;
+    targets.insert(targets.end(), {files_.xml, files_.bin});
+    for (const auto& target : targets)
+      if (std::error_code ignored; fs::equivalent(part, target, ignored))
+        throw UsageError(
+            fmt::format("{} would be overwritten, which is the model itself; wanted another name", target));
   }
 
   void progress(double done) {
@@ -138,34 +72,20 @@ class Optimizing {
     std::fflush(stdout);
   }
 
-  void report(const Conversion& conversion, const WrittenIr& written, double seconds) const {
+  void say(const OptimizeReport& report, double seconds) const {
     if (!c_.is_silent())
-      for (const auto& line : summary_of(conversion)) c_.common.say("{}", line);
-    if (!c_.is_silent() && keeps_halves(conversion))
+      for (const auto& line : summary_of(report)) c_.common.say("{}", line);
+    if (!c_.is_silent() && report.keeps_halves)
       c_.common.say_text(
           "Numbers that f16 holds exactly stay f16, as in the model; --data_type FP32 makes all of them "
           "f32.");
     c_.common.say_text("");
-    c_.common.say("[ SUCCESS ] Generated IR version {} model.", c_.version_of_ir());
-    c_.common.say("[ SUCCESS ] XML file: {}", files_.xml);
-    c_.common.say("[ SUCCESS ] BIN file: {}", files_.bin);
+    c_.common.say("[ SUCCESS ] Generated IR version {} model.", report.ir_version);
+    c_.common.say("[ SUCCESS ] XML file: {}", report.xml);
+    c_.common.say("[ SUCCESS ] BIN file: {}", report.bin);
     c_.common.say("[ SUCCESS ] Total execution time: {:.2f} seconds. ", seconds);
     c_.common.say("[ SUCCESS ] Memory consumed: {:.0f} MB. ", peak_resident_mb());
-    auto document = summary_json(conversion);
-    document.update({{"model", c_.model()},
-                     {"format", name_of(conversion.loaded.format)},
-                     {"xml", files_.xml},
-                     {"bin", files_.bin},
-                     {"version", c_.version_of_ir()},
-                     {"layers", written.layers},
-                     {"constants", written.constants},
-                     {"shared_constants", written.shared_constants},
-                     {"xml_bytes", written.xml_bytes},
-                     {"bin_bytes", written.bin_bytes},
-                     {"compressed_to_fp16", c_.fp16()},
-                     {"keeps_halves", keeps_halves(conversion)},
-                     {"seconds", seconds}});
-    write_json(c_.common, document);
+    write_json(c_.common, nlohmann::json::parse(report.json()));
   }
 
   const OptimizeCommand& c_;

@@ -1,7 +1,6 @@
 #pragma once
 /// The command line and the output of `lamina optimize`.
-#include "formats/ir/writer.h"
-#include "offline/convert.h"
+#include "lamina/optimize.h"
 #include "tool/common.h"
 
 namespace lamina::tool {
@@ -45,11 +44,9 @@ IrFiles ir_files(const OptimizeCommand& command);
 /// "onnx", "caffe", "tf" or "ir". Throws UsageError, FaqError(15).
 std::string framework_of(const OptimizeCommand& command);
 
-/// The request of the conversion. Throws UsageError, FaqError.
-ConversionRequest request_of(const OptimizeCommand& command);
-
-/// Reads the command's model. Throws UsageError where its files would be overwritten. Both outlive it.
-Reader reader_of(const OptimizeCommand& command, const IrFiles& files);
+/// The options of the conversion; what is printed and written meanwhile is the caller's. Throws UsageError,
+/// FaqError.
+OptimizeOptions options_of(const OptimizeCommand& command);
 
 /// The Model Optimizer's table of arguments.
 std::string argument_table(const OptimizeCommand& command, const IrFiles& files,
@@ -59,8 +56,7 @@ std::string argument_table(const OptimizeCommand& command, const IrFiles& files,
 std::string progress_bar(double done);
 
 /// Rewrites by rule, operators and multiply-adds before and after, inputs that nothing reads, ...: lines.
-std::vector<std::string> summary_of(const Conversion& conversion);
-nlohmann::json summary_json(const Conversion& conversion);
+std::vector<std::string> summary_of(const OptimizeReport& report);
 
 /// "[ ERROR ]  text For more information please refer to Model Optimizer FAQ, question #60."
 std::string error_line(const Error& error);

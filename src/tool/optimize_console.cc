@@ -1,11 +1,7 @@
 /// What `lamina optimize` prints: the Model Optimizer's table, progress and errors, and a summary.
-#include <nlohmann/json.hpp>
-
 #include <algorithm>
 #include <cmath>
 
-#include "draw/totals.h"
-#include "offline/faq.h"
 #include "tool/optimize.h"
 
 namespace lamina::tool {
@@ -18,15 +14,6 @@ std::string names_in_line(const std::vector<std::string>& names) {
   for (std::size_t i = 0; i < std::min(names.size(), kMostListed); ++i)
     out += (i ? ", " : "") + clipped(names[i], 60);
   if (names.size() > kMostListed) out += fmt::format(" and {} more", names.size() - kMostListed);
-  return out;
-}
-
-/// Rules that fired, the busiest first.
-std::vector<std::pair<std::string, std::size_t>> hits_of(const Ledger& ledger) {
-  std::vector<std::pair<std::string, std::size_t>> out;
-  for (const auto& [rule, count] : ledger.counts())
-    if (count.hits) out.emplace_back(rule, count.hits);
-  std::stable_sort(out.begin(), out.end(), [](const auto& a, const auto& b) { return a.second > b.second; });
   return out;
 }
 
@@ -89,49 +76,27 @@ std::string progress_bar(double done) {
   return fmt::format("Progress: [{:<20}]{:7.2f}% done", std::string(std::min(dots, kDots), '.'), 100 * done);
 }
 
-std::vector<std::string> summary_of(const Conversion& c) {
+std::vector<std::string> summary_of(const OptimizeReport& r) {
   std::vector<std::string> out, rules;
-  for (const auto& [rule, hits] : hits_of(c.ledger)) rules.push_back(fmt::format("{} {}", rule, hits));
-  out.push_back(fmt::format("rewrites       {}{}{}", c.ledger.rewrites(), rules.empty() ? "" : ": ",
-                            fmt::join(rules, ", ")));
-  const auto before = graph_totals(c.before), after = graph_totals(c.loaded.graph);
-  out.push_back(fmt::format("operators      {} -> {}", before.nodes, after.nodes));
-  out.push_back(fmt::format("multiply-adds  {:.4g} -> {:.4g}{}{}", before.multiply_adds, after.multiply_adds,
-                            change_of(before.multiply_adds, after.multiply_adds),
-                            !before.all_known || !after.all_known ? ", of what has known sizes"
-                            : before.of_one                       ? ", for a batch of 1"
-                                                                  : ""));
-  if (!c.unused_inputs.empty()) out.push_back("nothing reads  input " + names_in_line(c.unused_inputs));
-  if (!c.dropped_inputs.empty()) out.push_back("cut off        input " + names_in_line(c.dropped_inputs));
-  if (!c.exempt.empty()) out.push_back("left alone     (exempt) " + names_in_line(c.exempt));
-  for (const auto& note : c.notes) out.push_back("note           " + note);
+  for (const auto& [rule, count] : r.rules) rules.push_back(fmt::format("{} {}", rule, count));
+  out.push_back(
+      fmt::format("rewrites       {}{}{}", r.rewrites, rules.empty() ? "" : ": ", fmt::join(rules, ", ")));
+  out.push_back(fmt::format("operators      {} -> {}", r.before.operators, r.after.operators));
+  out.push_back(fmt::format("multiply-adds  {:.4g} -> {:.4g}{}{}", r.before.multiply_adds,
+                            r.after.multiply_adds, change_of(r.before.multiply_adds, r.after.multiply_adds),
+                            !r.before.complete || !r.after.complete ? ", of what has known sizes"
+                            : r.before.for_batch_1                  ? ", for a batch of 1"
+                                                                    : ""));
+  if (!r.unused_inputs.empty()) out.push_back("nothing reads  input " + names_in_line(r.unused_inputs));
+  if (!r.dropped_inputs.empty()) out.push_back("cut off        input " + names_in_line(r.dropped_inputs));
+  if (!r.exempt.empty()) out.push_back("left alone     (exempt) " + names_in_line(r.exempt));
+  for (const auto& note : r.notes) out.push_back("note           " + note);
   return out;
 }
 
-nlohmann::json summary_json(const Conversion& c) {
-  nlohmann::json rules = nlohmann::json::object();
-  for (const auto& [rule, hits] : hits_of(c.ledger)) rules[rule] = hits;
-  const auto totals = [](const Graph& g) {
-    const auto t = graph_totals(g);
-    return nlohmann::json{{"operators", t.nodes},
-                          {"multiply_adds", t.multiply_adds},
-                          {"flops", t.flops()},
-                          {"flops_complete", t.all_known},
-                          {"flops_of_one", t.of_one}};
-  };
-  return {{"rewrites", c.ledger.rewrites()},
-          {"rules", rules},
-          {"before", totals(c.before)},
-          {"after", totals(c.loaded.graph)},
-          {"unused_inputs", c.unused_inputs},
-          {"dropped_inputs", c.dropped_inputs},
-          {"exempt", c.exempt},
-          {"notes", c.notes},
-          {"warnings", c.warnings}};
-}
-
 std::string error_line(const Error& error) {
-  const auto question = question_of(error);
+  const auto* known = dynamic_cast<const FaqError*>(&error);
+  const auto question = known ? known->question() : 0;
   auto line = fmt::format("[ ERROR ]  {}", error.what());
   if (question != 0)
     line += fmt::format("{} For more information please refer to Model Optimizer FAQ, question #{}.",

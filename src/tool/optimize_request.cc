@@ -1,10 +1,8 @@
-/// Turns the options of `lamina optimize` into the request of a conversion.
+/// Turns the options of `lamina optimize` into those of the library.
 #include <algorithm>
 #include <filesystem>
 
 #include "base/words.h"
-#include "offline/faq.h"
-#include "offline/mean_file.h"
 #include "tool/asked_sizes.h"
 #include "tool/named_lists.h"
 #include "tool/optimize.h"
@@ -28,15 +26,7 @@ std::string deduced_framework(const std::string& path) {
   return {};
 }
 
-/// Two options that say the same thing otherwise.
-void exclude(int question, const char* a, bool has_a, const char* b, bool has_b) {
-  if (has_a && has_b) fail_faq(ErrorCode::bad_option, question, "both {} and {}, wanted one of them", a, b);
-}
-
 void check_pairs(const OptimizeCommand& c) {
-  exclude(56, "--input_shape", !c.input_shape.empty(), "--batch", c.batch != 0);
-  exclude(19, "--scale", c.scale != 0, "--scale_values", !c.scale_values.empty());
-  exclude(17, "--mean_file", !c.mean_file.empty(), "--mean_values", !c.mean_values.empty());
   if (c.scale_given && c.scale_given() && c.scale == 0)
     throw UsageError("--scale 0: wanted a number to divide by");
   if (!c.layout.empty() && !(c.source_layout + c.target_layout).empty())
@@ -48,64 +38,70 @@ void check_pairs(const OptimizeCommand& c) {
 }
 
 /// --source_layout and --target_layout in one.
-std::vector<LayoutRequest> layouts_of(const OptimizeCommand& c) {
-  if (!c.layout.empty()) return parse_layouts("--layout", c.layout);
-  std::vector<LayoutRequest> out;
-  if (!c.source_layout.empty()) out = parse_layouts("--source_layout", c.source_layout);
-  for (const auto& l : out)
-    if (!l.target.empty()) throw UsageError(fmt::format("--source_layout {}: wanted no ->", c.source_layout));
-  if (c.target_layout.empty()) return out;
-  for (const auto& t : parse_layouts("--target_layout", c.target_layout)) {
-    if (!t.target.empty()) throw UsageError(fmt::format("--target_layout {}: wanted no ->", c.target_layout));
-    const auto source = std::find_if(out.begin(), out.end(), [&](auto& l) { return l.name == t.name; });
-    if (source == out.end())
+void set_layouts(const OptimizeCommand& c, OptimizeOptions& o) {
+  if (!c.layout.empty()) return o.set("layout", c.layout);
+  for (const auto& [option, text] :
+       {std::pair("source_layout", c.source_layout), std::pair("target_layout", c.target_layout)}) {
+    if (text.find("->") != std::string::npos)
+      throw UsageError(fmt::format("--{} {}: wanted no ->", option, text));
+    if (!text.empty()) o.set(option, text);
+  }
+  for (const auto& layout : o.layout)
+    if (layout.source.empty())
       throw UsageError(
           fmt::format("--target_layout {}: wanted --source_layout of the same inputs", c.target_layout));
-    source->target = t.source;
-  }
-  return out;
 }
 
 /// Names as the Model Optimizer looks for them: somewhere in the name of the node.
-std::vector<std::string> searched(const std::string& list) {
-  std::vector<std::string> out;
-  for (const auto piece : pieces_of(list)) {
-    if (piece.empty()) continue;
-    try {
-      Exemptions({std::string(piece)});
-    } catch (const Error& e) {
-      throw UsageError(fmt::format("--finegrain_fusing: {}", e.what()));
-    }
-    out.emplace_back(piece);
+void set_finegrain(const OptimizeCommand& c, OptimizeOptions& o) {
+  try {
+    o.set("finegrain_fusing", c.finegrain_fusing);
+  } catch (const Error& e) {
+    throw UsageError(e.what());
   }
-  return out;
 }
 
-OptimizeOptions rewriting_of(const OptimizeCommand& c) {
-  OptimizeOptions o;
-  o.disable = c.common.disable;
-  if (std::erase(o.disable, "all") != 0)
-    for (const auto& rule : all_rules()) o.disable.push_back(rule.name);
-  if (c.disable_fusing) o.disable.insert(o.disable.end(), {"merge-linear", "fuse-linear"});
-  if (c.disable_gfusing) o.disable.push_back("fuse-group-conv");
-  if (c.disable_resnet_optimization) o.disable.push_back("move-strides");
-  if (c.disable_weights_compression) o.disable.push_back("compress-weights");
-  o.exempt = c.common.exempt;
-  return o;
+/// A beginning of a name that ends with a "[": "X" of "X[a=1],Y".
+void refuse_transformations(const std::string& list) {
+  int depth = 0;
+  std::string name;
+  const auto refuse = [&] {
+    name.erase(0, name.find_first_not_of(" \t"));
+    name.erase(name.find_last_not_of(" \t") + 1);
+    if (!name.empty())
+      throw UsageError(
+          fmt::format("--transform: Transformation {} is not available.", name.substr(0, name.find('['))));
+  };
+  for (const char c : list) {
+    depth += (c == '[' || c == '(' || c == '{') - (c == ']' || c == ')' || c == '}');
+    if (c != ',' || depth > 0) {
+      name += c;
+      continue;
+    }
+    refuse();
+    name.clear();
+  }
+  refuse();
 }
 
 /// --shape, as other verbs have it.
-void add_own_shapes(const OptimizeCommand& c, ConversionRequest& r) {
+void add_own_shapes(const OptimizeCommand& c, OptimizeOptions& o) {
   for (const auto& text : c.common.shape)
     for (const auto& [name, list] : named_lists("--shape", text)) {
-      std::vector<Dim> dims;
+      PartialShape sizes;
       for (const auto& s : sizes_of("--shape " + text, list))
-        dims.push_back(s.open() ? Dim(s.least, s.most == kAnySize ? Dim::kUnbounded : s.most) : Dim(s.least));
+        sizes.emplace_back(s.least, s.most == kAnySize ? Dimension::kUnbounded : s.most);
       if (name.empty())
-        r.shapes.emplace_back(std::move(dims));
-      else if (!r.own_shapes.emplace(name, Shape(std::move(dims))).second)
+        o.input_shape.push_back(std::move(sizes));
+      else if (!o.shape.emplace(name, std::move(sizes)).second)
         throw UsageError(fmt::format("--shape: two shapes for input \"{}\"", name));
     }
+}
+
+/// What the weights become; nothing: the user does not say.
+std::optional<bool> halves_asked(const OptimizeCommand& c) {
+  if (c.compress_to_fp16.empty() && c.data_type.empty()) return std::nullopt;
+  return c.fp16();
 }
 
 }  // namespace
@@ -162,9 +158,10 @@ std::string framework_of(const OptimizeCommand& c) {
   const auto deduced = deduced_framework(c.model());
   if (c.framework.empty()) {
     if (!deduced.empty() || c.input_model.empty()) return deduced;
-    fail_faq(ErrorCode::bad_option, 15,
-             "{}: the framework cannot be deduced from the name, wanted --framework onnx, caffe or tf",
-             c.model());
+    throw FaqError(
+        ErrorCode::bad_option, 15,
+        fmt::format("{}: the framework cannot be deduced from the name, wanted --framework onnx, caffe or tf",
+                    c.model()));
   }
   if (c.framework != "onnx" && c.framework != "caffe" && c.framework != "tf")
     throw UsageError(fmt::format("--framework {}: models of it are not read", c.framework));
@@ -173,29 +170,42 @@ std::string framework_of(const OptimizeCommand& c) {
   return c.framework;
 }
 
-ConversionRequest request_of(const OptimizeCommand& c) {
+OptimizeOptions options_of(const OptimizeCommand& c) {
   check_pairs(c);
-  ConversionRequest r;
-  if (!c.input.empty()) r.cut.inputs = parse_inputs("--input", c.input);
-  if (!c.freeze.empty()) r.cut.frozen = parse_inputs("--freeze_placeholder_with_value", c.freeze);
-  r.cut.outputs = parse_names(c.output);
-  if (!c.input_shape.empty()) r.shapes = parse_shapes("--input_shape", c.input_shape);
-  add_own_shapes(c, r);
-  if (c.batch != 0) r.batch = c.batch;
-  r.border.layouts = layouts_of(c);
-  if (!c.mean_values.empty()) r.border.means = parse_numbers("--mean_values", c.mean_values);
-  if (!c.scale_values.empty()) r.border.scales = parse_numbers("--scale_values", c.scale_values);
-  if (c.scale != 0) r.border.scale = c.scale;
-  r.border.reverse_channels = c.reverse_input_channels == "true";
-  r.mean_file = c.mean_file;
-  if (!c.mean_file_offsets.empty()) r.mean_file_offsets = parse_offsets(c.mean_file_offsets);
-  for (const auto& name : outer_pieces(c.transform))
-    if (!name.empty())
-      throw UsageError(
-          fmt::format("--transform: Transformation {} is not available.", name.substr(0, name.find('['))));
-  r.rewriting = rewriting_of(c);
-  r.finegrain = searched(c.finegrain_fusing);
-  return r;
+  if (!c.input_proto.empty() && !c.common.weights.empty())
+    throw UsageError("--weights: wanted without --input_proto, which names the model's other file, too");
+  OptimizeOptions o;
+  o.dashes = true;
+  o.reading = c.common.reading();
+  o.reading.weights = c.input_proto + c.common.weights;
+  o.model_name = c.model_name;
+  for (const auto& [option, text] : {std::pair("input", &c.input),
+                                     {"freeze_placeholder_with_value", &c.freeze},
+                                     {"output", &c.output},
+                                     {"input_shape", &c.input_shape},
+                                     {"mean_values", &c.mean_values},
+                                     {"scale_values", &c.scale_values},
+                                     {"mean_file_offsets", &c.mean_file_offsets}})
+    if (!text->empty()) o.set(option, *text);
+  set_layouts(c, o);
+  refuse_transformations(c.transform);
+  set_finegrain(c, o);
+  o.batch = c.batch;
+  add_own_shapes(c, o);
+  if (c.scale != 0) o.scale = c.scale;
+  o.reverse_input_channels = c.reverse_input_channels == "true";
+  o.mean_file = c.mean_file;
+  o.disable_fusing = c.disable_fusing;
+  o.disable_gfusing = c.disable_gfusing;
+  o.disable_resnet_optimization = c.disable_resnet_optimization;
+  o.disable_weights_compression = c.disable_weights_compression;
+  o.disable = c.common.disable;
+  o.exempt = c.common.exempt;
+  o.ir_version = c.version_of_ir();
+  o.compress_to_fp16 = halves_asked(c);
+  for (const auto& [name, value] : c.given()) o.rt_info["conversion_parameters." + name] = value;
+  o.page = !c.report.empty();
+  return o;
 }
 
 }  // namespace lamina::tool

@@ -4,12 +4,8 @@
 
 #include "base/atomic_file.h"
 #include "base/error.h"
-#include "draw/rewrite_report.h"
-#include "formats/formats.h"
-#include "formats/ir/writer.h"
-#include "offline/convert.h"
+#include "lamina/quantize.h"
 #include "tool/quantize_data.h"
-#include "tool/quantize_report.h"
 #include "tool/session.h"
 #include "tool/verb_list.h"
 
@@ -18,10 +14,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct QuantizeOptions {
+struct QuantizeCommand {
   Common common;
   SampleOptions samples;
-  SchemeOptions scheme;
+  QuantizeOptions scheme;
   std::string output, report, calibration = "auto", activations = "asymmetric", granularity = "per-channel";
   double max_drop = 0;
   bool equalise = false, no_equalise = false, no_bias_correction = false;
@@ -35,7 +31,7 @@ bool is_same_file(const fs::path& a, const fs::path& b) {
 
 class Quantizing {
  public:
-  explicit Quantizing(const QuantizeOptions& o) : o_(o), c_(o.common) {}
+  explicit Quantizing(const QuantizeCommand& o) : o_(o), c_(o.common) {}
 
   int run() {
     require_output();
@@ -44,13 +40,18 @@ class Quantizing {
     require_other_file(model);
     auto files = find_samples(o_.samples, model.inputs(), c_);
     c_.note(files.notes);
-    auto request = request_of(files);
-    const auto result = [&] {
+    auto options = options_of(model);
+    auto report = [&] {
       Progress progress("quantising " + c_.model, c_);
-      request.running.progress = progress.callback();
-      return to_onnx() ? onnx(model, request) : ir(model, request);
+      options.progress = progress.callback();
+      return quantize(model, CalibrationData{files.calibration, files.held_out, files.measures_others},
+                      o_.output, options);
     }();
-    tell_of(model, request, result, files);
+    c_.note(report.warnings);
+    report.notes = files.notes;
+    if (!o_.report.empty()) write_file(o_.report, report.html());
+    for (const auto& line : report.lines()) c_.say("{}", line);
+    write_json(c_, nlohmann::json::parse(report.json()));
     return 0;
   }
 
@@ -65,7 +66,7 @@ class Quantizing {
     if (!folder.empty() && !fs::is_directory(folder))
       fail(ErrorCode::bad_file, "-o {}: there is no folder {}", o_.output, folder.string());
     std::vector<std::string> targets;
-    for (const auto& target : {o_.output, to_onnx() ? std::string() : bin_path_of(o_.output), o_.report,
+    for (const auto& target : {o_.output, to_onnx() ? std::string() : bin_path(), o_.report,
                                c_.json == "-" ? std::string() : c_.json}) {
       std::error_code ignored;
       const bool is_other = fs::exists(target, ignored) && !fs::is_regular_file(target, ignored);
@@ -80,91 +81,46 @@ class Quantizing {
   }
 
   void require_other_file(const Model& model) const {
-    for (const auto& part : Inside::of(model).parts())
-      for (const auto& target : {o_.output, bin_path_of(o_.output), o_.report, c_.json})
-        if (!target.empty() && is_same_file(part.file->path(), target))
+    for (const auto& part : model.files())
+      for (const auto& target : {o_.output, bin_path(), o_.report, c_.json})
+        if (!target.empty() && is_same_file(part, target))
           throw UsageError(fmt::format("{} would be overwritten, which is the model itself", target));
   }
 
-  QuantiseRequest request_of(const SampleFiles& files) const {
-    QuantiseRequest r;
-    r.scheme = o_.scheme;
-    r.calibration = calibration_named(o_.calibration);  // auto: nothing
-    r.scheme.ranges.symmetric = o_.activations == "symmetric";
-    r.scheme.weights.per_channel = o_.granularity == "per-channel";
-    r.scheme.correct_bias = !o_.no_bias_correction;
-    if (o_.equalise || o_.no_equalise) r.equalise = o_.equalise;
-    if (o_.max_drop_given()) r.max_drop = o_.max_drop;
-    r.samples = files.calibration;
-    r.held_out = files.held_out;
-    r.running.options = c_.options();
-    return r;
-  }
+  /// The .bin of an IR.
+  std::string bin_path() const { return fs::path(o_.output).replace_extension(".bin").string(); }
 
-  QuantisedModel onnx(const Model& model, const QuantiseRequest& request) const {
-    if (Inside::of(model).described().format != ModelFormat::onnx || Inside::of(model).compiled())
-      fail(ErrorCode::unsupported,
-           "-o {}: {} is no ONNX file; only those become ONNX files, wanted FILE.xml (OpenVINO IR)",
-           o_.output, c_.model);
-    auto result =
-        quantise_onnx(model, FileSource(c_.model, c_.weights, c_.options().limits.external_files), request);
-    write_file(o_.output, result.onnx);
-    return result;
-  }
-
-  /// Makes the IR as `lamina optimize` does, then quantises it.
-  QuantisedModel ir(const Model& model, const QuantiseRequest& request) const {
-    ConversionRequest wanted;
+  QuantizeOptions options_of(const Model& model) const {
+    auto o = o_.scheme;
+    o.dashes = true;
+    o.calibration = calibration();
+    o.symmetric_activations = o_.activations == "symmetric";
+    o.per_channel = o_.granularity == "per-channel";
+    o.correct_bias = !o_.no_bias_correction;
+    if (o_.equalise || o_.no_equalise) o.equalize = o_.equalise;
+    if (o_.max_drop_given()) o.max_drop = o_.max_drop;
     std::vector<std::string> names;
     for (const auto& port : model.inputs()) names.push_back(port.name);
-    for (const auto& [name, dims] : c_.shapes(names)) wanted.own_shapes[name] = Shape::of(dims);
-    auto conversion = convert_model(c_.model, reader(), wanted);
-    const auto converted = Inside::changed(model, conversion.loaded.graph);
-    auto result = quantise_graph(converted, conversion.loaded.graph, request);
-    auto loaded = std::move(conversion.loaded);
-    loaded.graph = result.graph;
-    if (loaded.graph.name.empty()) loaded.graph.name = fs::path(o_.output).stem().string();
-    WriteIrOptions options;
-    options.keep_halves = conversion.has_halves;
-    options.rt_info = {{"MO_version", version()}, {"Runtime_version", version()}};
-    for (const auto& text : write_ir(loaded, o_.output, options).warnings) c_.note({text});
-    return result;
+    if (!to_onnx()) o.shape = c_.shapes(names);
+    o.running = c_.options();
+    return o;
   }
 
-  Reader reader() const {
-    return [this](ReadSettings settings) {
-      settings.settable.insert(settings.settable.end(), c_.settable.begin(), c_.settable.end());
-      if (!c_.extensions.empty()) settings.extensions = std::make_shared<const ExtensionSet>(c_.extensions);
-      const FileSource source(c_.model, c_.weights);
-      if (CompiledFile::is_one(source.model()->bytes()))
-        return Inside::of(Inside::read(c_.model, c_.reading(), settings.shapes)).loaded();
-      return read(source, settings);
-    };
+  /// auto: nothing.
+  std::optional<Calibration> calibration() const {
+    for (const auto& [name, method] : {std::pair("min-max", Calibration::min_max),
+                                       {"percentile", Calibration::percentile},
+                                       {"entropy", Calibration::entropy},
+                                       {"mse", Calibration::mse}})
+      if (o_.calibration == name) return method;
+    return std::nullopt;
   }
 
-  static std::size_t bytes_at(const std::string& path) {
-    std::error_code error;
-    const auto bytes = fs::file_size(path, error);
-    return error ? 0 : bytes;
-  }
-
-  void tell_of(const Model& model, const QuantiseRequest& request, const QuantisedModel& result,
-               const SampleFiles& files) const {
-    QuantizeReport report{.model = c_.model, .output = o_.output, .request = request, .result = result};
-    for (const auto& part : Inside::of(model).parts()) report.bytes_before += part.file->size();
-    report.bytes_after = bytes_at(o_.output) + (to_onnx() ? 0 : bytes_at(bin_path_of(o_.output)));
-    report.measures_others = files.measures_others;
-    report.notes = files.notes;
-    if (!o_.report.empty()) write_file(o_.report, html_of(report));
-    for (const auto& line : lines_of(report)) c_.say("{}", line);
-    write_json(c_, json_of(report));
-  }
-
-  const QuantizeOptions& o_;
+  const QuantizeCommand& o_;
   const Common& c_;
 };
 
-void add_data(OptionSet& options, QuantizeOptions& o) {
+void add_data(OptionSet& options, QuantizeCommand& o) {
   options
       .text("--data", o.samples.folder, "FOLDER",
             "Samples: images (PNG, JPEG, PPM, PGM), .npy, .npz with inputs by name or as in0, in1, ...")
@@ -175,23 +131,23 @@ void add_data(OptionSet& options, QuantizeOptions& o) {
   add_image_options(options, o.samples.image);
 }
 
-void add_scheme(OptionSet& options, QuantizeOptions& o) {
+void add_scheme(OptionSet& options, QuantizeCommand& o) {
   options.choice(
       "--calibration", o.calibration, {"auto", "min-max", "percentile", "entropy", "mse"}, "METHOD",
       "How ranges are chosen: min-max, percentile, entropy or mse; auto: min-max or mse, whichever brings "
       "the outputs nearer to f32");
   options.number(
-      "--percentile", o.scheme.ranges.percentile, 50.0, 100.0, "P",
+      "--percentile", o.scheme.percentile, 50.0, 100.0, "P",
       "For --calibration percentile: per cent of the numbers that lie within the range, on each side");
   options.choice("--activations", o.activations, {"asymmetric", "symmetric"}, "KIND",
                  "asymmetric (u8) or symmetric (i8; u8 where nothing is negative)");
   options.choice("--granularity", o.granularity, {"per-channel", "per-tensor"}, "G",
                  "Scales of weights: per-channel (of the output) or per-tensor");
-  options.number("--bits", o.scheme.weights.bits, 7, 8, "7|8",
+  options.number("--bits", o.scheme.weight_bits, 7, 8, "7|8",
                  "Bits of weights; 7: half the range, for processors whose 16-bit sums saturate");
-  options.list("--exclude", o.scheme.choice.exclude, "NAME_OR_REGEX[,...]",
+  options.list("--exclude", o.scheme.exclude, "NAME_OR_REGEX[,...]",
                "Layers that stay f32: names, or expressions for the whole name", ',');
-  options.list("--exclude-type", o.scheme.choice.exclude_types, "OPERATOR[,...]",
+  options.list("--exclude-type", o.scheme.exclude_types, "OPERATOR[,...]",
                "Operators that stay f32, such as MatMul or Add", ',');
   const auto equalise = options.flag("--equalize", o.equalise,
                                      "Scale channels between layers first, so that their ranges are similar");
@@ -211,7 +167,7 @@ void add_scheme(OptionSet& options, QuantizeOptions& o) {
 }  // namespace
 
 Verb setup_quantize(OptionSet& options) {
-  auto o = std::make_shared<QuantizeOptions>();
+  auto o = std::make_shared<QuantizeCommand>();
   add_model(options, o->common);
   add_data(options, *o);
   add_scheme(options, *o);

@@ -1,6 +1,6 @@
 #pragma once
 /// Samples of a model's inputs from a folder.
-#include "quantise/observe.h"
+#include "lamina/quantize.h"
 #include "tool/inputs.h"
 
 namespace lamina::tool {

@@ -35,7 +35,7 @@ int question(const std::string& type, const BorderRequest& r) {
     add_border(g, r);
     return 0;
   } catch (const FaqError& e) {
-    return e.question;
+    return e.question();
   }
 }
 

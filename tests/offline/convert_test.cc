@@ -141,7 +141,7 @@ int question(const char* text, const ConversionRequest& r) {
     convert_model("m", reader_of(text), r);
     return 0;
   } catch (const FaqError& e) {
-    return e.question;
+    return e.question();
   }
 }
 

@@ -62,14 +62,14 @@ std::string results_of(const Graph& g) {
   return out;
 }
 
-TEST(Cut, NothingAskedIsTheWholeModel) {
+TEST(CutPlace, NothingAskedIsTheWholeModel) {
   const auto made = cut_at("");
   EXPECT_EQ(inputs_of(made.graph), "data:f32[1,3,4,4] other:f32[1,4,4,4] unused:f32[2]");
   EXPECT_EQ(results_of(made.graph), "prob=s half=h");
   EXPECT_TRUE(made.dropped.empty() && made.places.empty());
 }
 
-TEST(Cut, OutputsAreLayersThenTensorsInTheOrderAsked) {
+TEST(CutPlace, OutputsAreLayersThenTensorsInTheOrderAsked) {
   const auto made = cut_at("", "relu,conv");
   EXPECT_EQ(results_of(made.graph), "relu=r conv=blob");
   EXPECT_EQ(inputs_of(made.graph), "data:f32[1,3,4,4] unused:f32[2]");
@@ -80,7 +80,7 @@ TEST(Cut, OutputsAreLayersThenTensorsInTheOrderAsked) {
   EXPECT_EQ(results_of(cut_at("", "0:sum").graph), "r=r");
 }
 
-TEST(Cut, AnOutputKeepsItsValues) {
+TEST(CutPlace, AnOutputKeepsItsValues) {
   const auto whole = parse(kNetwork);
   const auto inputs = testing::random_inputs(whole, 1);
   const auto made = cut_at("", "sum");
@@ -90,7 +90,7 @@ TEST(Cut, AnOutputKeepsItsValues) {
   EXPECT_TRUE(got.same_as(interpret(asked, inputs).at(2)));
 }
 
-TEST(Cut, InputsTakeThePlaceOfWhatALayerReads) {
+TEST(CutPlace, InputsTakeThePlaceOfWhatALayerReads) {
   EXPECT_EQ(inputs_of(cut_at("relu,other").graph),
             "relu/placeholder_port_0:f32[1,4,4,4] other:f32[1,4,4,4] unused:f32[2]");
   EXPECT_EQ(inputs_of(cut_at("relu:0[2,4,4,4],other[2,4,4,4]").graph),
@@ -107,7 +107,7 @@ TEST(Cut, InputsTakeThePlaceOfWhatALayerReads) {
   EXPECT_EQ(both.places.size(), 2u);
 }
 
-TEST(Cut, ACutInTheMiddleComputesTheSame) {
+TEST(CutPlace, ACutInTheMiddleComputesTheSame) {
   const auto whole = parse(kNetwork);
   const auto in = testing::random_inputs(whole, 2);
   auto asked = whole;
@@ -117,7 +117,7 @@ TEST(Cut, ACutInTheMiddleComputesTheSame) {
   for (std::size_t i = 0; i < got.size(); ++i) EXPECT_TRUE(got[i].same_as(all[i]));
 }
 
-TEST(Cut, ALayerOfSeveralNodesReadsAnInputOnce) {
+TEST(CutPlace, ALayerOfSeveralNodesReadsAnInputOnce) {
   const auto g = parse(R"(graph (x: f32[2]) -> (z) {
     sources {
       0 "relu" "Relu"
@@ -135,14 +135,14 @@ TEST(Cut, ALayerOfSeveralNodesReadsAnInputOnce) {
   EXPECT_THROW(cut(g, {.inputs = parse_inputs("--input", "1:swish")}), FaqError);
 }
 
-TEST(Cut, TypesAreToldToTheBorder) {
+TEST(CutPlace, TypesAreToldToTheBorder) {
   const auto made = cut_at("data{u8},other{f16}");
   EXPECT_EQ(made.types.at("data"), ElementType::u8);
   EXPECT_EQ(made.types.at("other"), ElementType::f16);
   EXPECT_EQ(to_string(made.graph.type(made.graph.inputs()[0])), "f32[1,3,4,4]");
 }
 
-TEST(Cut, FrozenInputsAreConstants) {
+TEST(CutPlace, FrozenInputsAreConstants) {
   const auto made = cut_at("data,other[1,4,1,1]->[1 2 3 4]");
   EXPECT_EQ(inputs_of(made.graph), "data:f32[1,3,4,4] unused:f32[2]");
   EXPECT_EQ(inputs_of(cut_at(
@@ -160,7 +160,7 @@ TEST(Cut, FrozenInputsAreConstants) {
   EXPECT_EQ(inputs_of(cut_at("unused->[1,2]").graph), "data:f32[1,3,4,4] other:f32[1,4,4,4]");
 }
 
-TEST(Cut, RefusalsHaveTheirQuestions) {
+TEST(CutPlace, RefusalsHaveTheirQuestions) {
   EXPECT_EQ(question("nothing"), 51);
   EXPECT_EQ(question("", "nothing"), 51);
   EXPECT_EQ(question("", "dropped"), 51);
@@ -179,7 +179,7 @@ TEST(Cut, RefusalsHaveTheirQuestions) {
   EXPECT_THROW(cut_at("", "relu,r"), Error);
 }
 
-TEST(Cut, VariablesThatAreReadStayAssigned) {
+TEST(CutPlace, VariablesThatAreReadStayAssigned) {
   const auto g = parse(R"(graph (x: f32[2]) -> (y, z) {
     v = ReadValue() variable_id="v" variable_shape=shape[2] variable_type=f32 @"read"
     y = Add(x, v) @"sum"

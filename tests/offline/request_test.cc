@@ -17,7 +17,7 @@ int question(F&& call) {
     return 0;
   } catch (const FaqError& e) {
     EXPECT_EQ(e.code(), ErrorCode::bad_option);
-    return e.question;
+    return e.question();
   }
 }
 

@@ -103,6 +103,19 @@ def long_to_compile(layers: int = 3000) -> onnx.ModelProto:
     return graph_model(nodes, [value("x", (4, 8))], [value(last, (4, 8))], weights)
 
 
+def long_to_quantize(layers: int = 40, size: int = 256) -> onnx.ModelProto:
+    """A model whose quantisation takes some seconds."""
+    rng = np.random.default_rng(1)
+    nodes, weights, last = [], [], "x"
+    for i in range(layers):
+        w = rng.standard_normal((size, size)).astype(np.float32) / size**0.5
+        weights.append(numpy_helper.from_array(w, f"w{i}"))
+        nodes.append(helper.make_node("MatMul", [last, f"w{i}"], [f"p{i}"]))
+        nodes.append(helper.make_node("Tanh", [f"p{i}"], [f"t{i}"]))
+        last = f"t{i}"
+    return graph_model(nodes, [value("x", (64, size))], [value(last, (64, size))], weights)
+
+
 COUNTER = """<?xml version="1.0"?>
 <net name="counter" version="11"><layers>
 <layer id="0" name="x" type="Parameter" version="opset1"><data shape="4" element_type="f32"/>

@@ -3,7 +3,7 @@
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 
-namespace lamina::tool {
+namespace lamina {
 
 /// "34.1 dB"; without noise "exact"; "not comparable" where there is no number.
 std::string decibel_text(double snr);
@@ -18,4 +18,4 @@ std::string snr_bar(double snr);
 /// An HTML cell with a bar for a part of a whole, 0 to 1.
 std::string share_bar(double share);
 
-}  // namespace lamina::tool
+}  // namespace lamina

@@ -1,13 +1,13 @@
-#include "tool/noise_cells.h"
+#include "quantise/noise_cells.h"
 
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "base/error.h"
 #include "draw/text.h"
-#include "tool/common.h"
 
-namespace lamina::tool {
+namespace lamina {
 namespace {
 
 constexpr double kWidth = 240;
@@ -39,4 +39,4 @@ std::string snr_bar(double snr) {
 
 std::string share_bar(double share) { return bar(share, "#2f6db5", share_text(share)); }
 
-}  // namespace lamina::tool
+}  // namespace lamina

@@ -1,0 +1,111 @@
+#include "offline/model_reader.h"
+
+#include "api/inside.h"
+#include "api/limit_checks.h"
+#include "api/options_table.h"
+#include "formats/formats.h"
+
+namespace lamina {
+namespace {
+
+/// Tells of each file that is opened.
+class WatchedSource final : public ModelSource {
+ public:
+  WatchedSource(const ModelSource& source, const ModelReader::Seen& seen)
+      : ModelSource(source.model()), source_(source), seen_(seen) {
+    tell(model());
+  }
+  std::shared_ptr<const MappedFile> companion(const std::string& extension) const override {
+    return tell(source_.companion(extension));
+  }
+  std::string companion_path(const std::string& extension) const override {
+    return source_.companion_path(extension);
+  }
+  std::shared_ptr<const MappedFile> external_data(const std::string& location) const override {
+    return tell(source_.external_data(location));
+  }
+
+ private:
+  std::shared_ptr<const MappedFile> tell(std::shared_ptr<const MappedFile> file) const {
+    if (file && file->identity() && seen_) seen_(file->path());
+    return file;
+  }
+  const ModelSource& source_;
+  const ModelReader::Seen& seen_;
+};
+
+std::unique_ptr<const ModelSource> source_in_memory(const LoadedModel& model) {
+  constexpr std::string_view kExternal = "external ";
+  std::shared_ptr<const MappedFile> file, weights;
+  MemorySource::Files external;
+  for (const auto& part : model.parts()) {
+    if (part.role == "model") file = part.file;
+    if (part.role == "weights") weights = part.file;
+    if (part.role.starts_with(kExternal)) external[part.role.substr(kExternal.size())] = part.file;
+  }
+  return std::make_unique<MemorySource>(std::move(file), std::move(weights), external);
+}
+
+}  // namespace
+
+std::unique_ptr<const ModelSource> source_of(const Model& of) {
+  const auto& model = Inside::of(of);
+  if (model.compiled() || model.derived() || model.parts().empty())
+    fail(ErrorCode::unsupported, "{}: wanted a model as it is in its file, neither compiled nor changed",
+         model.path());
+  if (!model.parts()[0].file->identity()) return source_in_memory(model);
+  std::string given;
+  for (const auto& part : model.parts())
+    if (part.role == "weights" && !part.named_by_model) given = part.file->path();
+  return std::make_unique<FileSource>(model.path(), given, model.limits().external_files);
+}
+
+ModelReader::ModelReader(std::string path, ReadOptions options, Seen seen)
+    : path_(std::move(path)), options_(std::move(options)), seen_(std::move(seen)) {
+  check_options({.limits = options_.limits});
+}
+
+ModelReader::ModelReader(Model model, Seen seen)
+    : path_(Inside::of(model).path()), model_(std::move(model)), seen_(std::move(seen)) {
+  options_.settable = Inside::of(*model_).settable();
+  options_.limits = Inside::of(*model_).limits();
+}
+
+Loaded ModelReader::read(ReadSettings settings) const {
+  if (!model_)
+    return read_source(FileSource(path_, options_.weights, options_.limits.external_files), settings);
+  const auto& model = Inside::of(*model_);
+  if (!model.compiled() && !model.derived()) return read_source(*source_of(*model_), std::move(settings));
+  for (const auto& part : model.parts())
+    if (seen_ && part.file->identity()) seen_(part.file->path());
+  return compiled(settings);
+}
+
+/// The model inside of a compiled one, whose shapes are those that it was compiled with.
+Loaded ModelReader::compiled(const ReadSettings& settings) const {
+  if (!model_) {
+    const ReadOptions options{
+        .settable = options_.settable, .extensions = options_.extensions, .limits = options_.limits};
+    return Inside::of(Inside::read(path_, options, settings.shapes)).loaded();
+  }
+  if (!settings.shapes.empty())
+    fail(ErrorCode::bad_input, "{}: {} has the shapes that it was {} with", path_,
+         Inside::of(*model_).compiled() ? "a compiled model" : "a changed model",
+         Inside::of(*model_).compiled() ? "compiled" : "changed");
+  return Inside::of(*model_).loaded();
+}
+
+Loaded ModelReader::read_source(const ModelSource& unwatched, ReadSettings settings) const {
+  const WatchedSource source(unwatched, seen_);
+  if (CompiledFile::is_one(source.model()->bytes())) return compiled(settings);
+  settings.settable.insert(settings.settable.end(), options_.settable.begin(), options_.settable.end());
+  if (model_)
+    settings.extensions = Inside::of(*model_).described().extensions;
+  else if (!options_.extensions.empty())
+    settings.extensions = std::make_shared<const ExtensionSet>(options_.extensions);
+  settings.gate = OperatorGate(options_.limits);
+  const ReadingWithin here(bounds_of(options_.limits, source.model()->size()), options_.limits, path_);
+  return lamina::read(source, settings);
+}
+
+}  // namespace lamina

@@ -1,0 +1,26 @@
+#pragma once
+/// Functions of the user's that long work calls.
+#include <exception>
+#include <functional>
+
+#include "base/guard.h"
+#include "base/quiescence.h"
+
+namespace lamina {
+
+/// The function, called as code of the user's: what it throws ends the work and is thrown as it is. An empty
+/// function stays empty. The function must outlive the result.
+template <class R, class... A>
+std::function<R(A...)> of_user(const std::function<R(A...)>& function) {
+  if (!function) return {};
+  return [&function](A... arguments) -> R {
+    const InUsersCallback here;
+    try {
+      return function(std::forward<A>(arguments)...);
+    } catch (...) {
+      throw FromUser{std::current_exception()};
+    }
+  };
+}
+
+}  // namespace lamina
