@@ -150,12 +150,12 @@ nb::list texts_of(const std::vector<std::string>& all) {
   return out;
 }
 
-/// A FaqError with the attribute `question`.
+/// A FaqError with its `question`.
 [[noreturn]] void raise_with_question(const FaqError& error) {
   raise(error);
   nb::python_error raised;
   nb::object value = nb::borrow(raised.value());
-  value.attr("question") = error.question();
+  value.attr("_question") = error.question();
   throw raised;
 }
 
@@ -220,7 +220,9 @@ class Taken {
                                  : " inputs; wanted a dict by name, or a tuple in their order"));
   }
   Tensor copied(nb::handle array, std::size_t i) const {
-    return ArrayIn(array, ports_[i], "input").tensor().clone();
+    ArrayIn in(array, ports_[i], "input");
+    in.refresh();  // fills the memory of one that is not contiguous
+    return in.tensor().clone();
   }
 
   Ports ports_;

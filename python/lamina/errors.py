@@ -4,14 +4,15 @@ from typing import ClassVar
 
 
 class Error(RuntimeError):
-    """Base of all errors of lamina. `code` is the name of the C++ library's code.
-
-    `question` is the number of the error's question in the FAQ of OpenVINO's Model Optimizer; only errors of optimize()
-    have one.
-    """
+    """Base of all errors of lamina. `code` is the name of the C++ library's code."""
 
     code: ClassVar[str] = "internal"
-    question: int | None = None
+    _question: int | None = None
+
+    @property
+    def question(self) -> int | None:
+        """The number of the question in the FAQ of OpenVINO's Model Optimizer; None for errors that have none there."""
+        return self._question
 
 
 class BadFile(Error):

@@ -4,7 +4,7 @@ import json
 import math
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
@@ -88,11 +88,11 @@ class QuantizedLayer:
     type: str
     precision: str
     sqnr_db: float | None
-    reason: str | None = None
-    weights_sqnr_db: float | None = None
-    input_type: str | None = None
-    input_scale: float | None = None
-    input_zero_point: int | None = None
+    reason: str | None
+    weights_sqnr_db: float | None
+    input_type: str | None
+    input_scale: float | None
+    input_zero_point: int | None
 
 
 @dataclass(frozen=True)
@@ -339,7 +339,8 @@ def quantize(
     text, html, lines, warnings = _lamina.quantize(model, data, os.fsencode(output), options, progress)
     document = json.loads(text)
     del document["notes"]
-    document["layers"] = [QuantizedLayer(**row) for row in document["layers"]]
+    unknown = dict.fromkeys(field.name for field in fields(QuantizedLayer))
+    document["layers"] = [QuantizedLayer(**(unknown | row)) for row in document["layers"]]
     document["outputs"] = [QuantizedOutput(**row) for row in document["outputs"]]
     return QuantizeReport(**document, warnings=warnings, lines=lines, html=html)
 
