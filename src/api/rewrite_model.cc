@@ -54,7 +54,7 @@ RuleOptions of_precision(RuleOptions o, Precision used, const Machine& machine) 
 }  // namespace
 
 RuleOptions late_optimize_options(const Options& options, Precision used, const Machine& machine,
-                                      std::shared_ptr<const Rules> more) {
+                                  std::shared_ptr<const Rules> more) {
   auto o = of_precision(optimize_options(options, std::move(more)), used, machine);
   if (o.bf16)
     o.narrowed = [all = std::make_shared<NarrowedConstants>()](const Tensor& t) { return (*all)(t); };

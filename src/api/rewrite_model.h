@@ -15,7 +15,7 @@ RuleOptions optimize_options(const Options& options, std::shared_ptr<const Rules
 /// Options of the rewriting once the sizes of a compiled model's inputs are known, for plans of that machine
 /// in that precision.
 RuleOptions late_optimize_options(const Options& options, Precision used, const Machine& machine,
-                                      std::shared_ptr<const Rules> more = {});
+                                  std::shared_ptr<const Rules> more = {});
 
 struct RewrittenModel {
   Stateless model;  ///< what is planned

@@ -60,7 +60,8 @@ class TestOptimize:
         lamina.optimize(path, xml, input=[lamina.InputCut("conv2", shape=(None, 4, (1, 9), 5))], output=["y"])
         (port,) = lamina.Model(xml).inputs
         assert port.shape == (None, 4, None, 5)
-        lamina.optimize(path, xml, batch=2, mean_values=[1, 2, 3], scale_values={"data": [4, 5, 6]}, layout={"data": "nchw->nhwc"})
+        values = {"mean_values": [1, 2, 3], "scale_values": {"data": [4, 5, 6]}}
+        lamina.optimize(path, xml, batch=2, layout={"data": "nchw->nhwc"}, **values)
         shown = np.stack([picture(1)[0], picture(2)[0]])
         given = np.ascontiguousarray(shown.transpose(0, 2, 3, 1))
         numbers = np.array([1, 2, 3], np.float32), np.array([4, 5, 6], np.float32)
@@ -75,7 +76,8 @@ class TestOptimize:
 
     def test_frozen_inputs(self, tmp_path):
         xml = tmp_path / "x.xml"
-        lamina.optimize(models.sums(), xml, freeze_placeholder_with_value={"b": [1, 2, 3, 4]}, shape={"a": (1, 4), "b": (1, 4)})
+        shapes = {"a": (1, 4), "b": (1, 4)}
+        lamina.optimize(models.sums(), xml, freeze_placeholder_with_value={"b": [1, 2, 3, 4]}, shape=shapes)
         outputs = lamina.load(xml)(np.zeros((1, 4), np.float32))
         assert outputs[0].tolist() == [[1, 2, 3, 4]]
 
@@ -124,7 +126,8 @@ class TestQuantize:
         assert (report.samples, report.measured_with, report.held_out) == (6, 3, True)
         assert [layer.precision for layer in report.layers] == ["int8", "int8"]
         assert report.layers[0].input_type == "u8" and report.outputs[0].sqnr_db > 20
-        assert report.output == str(output) and "quantised" in str(report) and report._repr_html_().startswith("<!DOCTYPE html>")
+        assert report.output == str(output) and "quantised" in str(report)
+        assert report._repr_html_().startswith("<!DOCTYPE html>")
         difference = run(output, picture(50)) - run(path, picture(50))
         assert np.abs(difference).max() < 0.5
 
@@ -188,7 +191,7 @@ class TestQuantize:
         output = tmp_path / "x.onnx"
         with pytest.raises(lamina.BadInput, match="no samples"):
             lamina.quantize(path, [], output)
-        with pytest.raises(lamina.BadInput, match="sample 0: 2 arrays, the model has 1 input; if a loader gives labels"):
+        with pytest.raises(lamina.BadInput, match="sample 0: 2 arrays, the model has 1 input; if a loader"):
             lamina.quantize(path, [(picture(1), np.zeros(1))], output)
         with pytest.raises(lamina.BadInput, match="data"):
             lamina.quantize(path, [picture(1).astype(np.float64)], output)
@@ -241,7 +244,8 @@ assert lamina.quantize(offline_test.pictures(), [offline_test.picture(1)], OUTPU
 
 
 def test_ctrl_c_ends_quantize(tmp_path):
-    code = INTERRUPTED.replace("FOLDER", repr(os.path.dirname(__file__))).replace("OUTPUT", repr(str(tmp_path / "x.onnx")))
+    code = INTERRUPTED.replace("FOLDER", repr(os.path.dirname(__file__)))
+    code = code.replace("OUTPUT", repr(str(tmp_path / "x.onnx")))
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=200)
     assert done.returncode == 0, done.stdout + done.stderr
     assert float(done.stdout.split()[1]) < 5, done.stdout
