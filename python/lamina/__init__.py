@@ -29,6 +29,7 @@ from lamina.errors import (
     Timeout,
     Unsupported,
 )
+from lamina.graph import Drawing
 from lamina.memory import empty
 from lamina.model import Model, load
 from lamina.outputs import Outputs
@@ -46,6 +47,7 @@ __all__ = [
     "Busy",
     "Canceled",
     "CompiledModel",
+    "Drawing",
     "Error",
     "Extension",
     "Internal",
