@@ -29,6 +29,7 @@ from lamina.errors import (
     Timeout,
     Unsupported,
 )
+from lamina.graph import Drawing
 from lamina.memory import empty
 from lamina.model import Model, load
 from lamina.offline import (
@@ -56,6 +57,7 @@ __all__ = [
     "Busy",
     "Canceled",
     "CompiledModel",
+    "Drawing",
     "Error",
     "Extension",
     "GraphFigures",

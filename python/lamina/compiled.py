@@ -1,9 +1,10 @@
 """Compiled models."""
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from lamina import _lamina
+from lamina.graph import Drawing
 from lamina.outputs import Outputs
 from lamina.ports import Port, ports_of
 from lamina.request import Request
@@ -93,6 +94,28 @@ class CompiledModel(_lamina.CompiledBase):
     def properties(self) -> list[Property]:
         """All settings and facts, as they are used, with the reasons."""
         return [Property(*row) for row in self.property_rows()]
+
+    def graph(
+        self,
+        stage: Literal["original", "before", "optimized", "after", "both", "runtime"] = "optimized",
+        *inputs: Any,
+        format: Literal["svg", "html", "dot"] = "svg",
+        columns: int = 0,
+        seconds: float = 0.3,
+    ) -> Drawing:
+        """A drawing of the model: a str, which a notebook shows as a picture.
+
+        stage: "original" or "before" for the graph of the file, "optimized" or "after" for what optimisation made of
+        it, "both" for these two side by side, with equal numbers and colours for what belongs together, "runtime" for
+        the plan with kernels, layouts and times. inputs: as of a call; "runtime" runs on them for about that many
+        `seconds`, at least three times, and the other stages are drawn for their shapes (without inputs: for the sizes
+        in the file). format: "svg", "html" (a page with search and zoom) or "dot" (for Graphviz). columns: of long
+        graphs, at most; 0: as many as fit a page.
+
+        The GIL is released, and Ctrl-C is noticed. Raises BadOption for another stage or format, BadInput for inputs
+        that do not fit, or are missing for "runtime".
+        """
+        return Drawing(_lamina.draw(self, inputs, stage, format, columns, seconds))
 
     def save(self, path: "str | os.PathLike[str]") -> None:  # type: ignore[override]
         """Writes the compiled model into a file, which `load()` opens without compiling it again.

@@ -130,7 +130,8 @@ Scene heading(const std::vector<Drawing>& drawings, double width) {
   for (const auto& note : drawings[0].notes)
     for (const auto& line : wrapped(split(note, "; "), "; ", width, 10.5, 6)) {
       s.height += 15;
-      s.svg += fmt::format("<text x=\"0\" y=\"{}\">{}</text>\n", short_number(s.height - 3), escape_xml(line));
+      s.svg +=
+          fmt::format("<text x=\"0\" y=\"{}\">{}</text>\n", short_number(s.height - 3), escape_xml(line));
     }
   std::map<Hue, std::size_t> hues;
   for (const auto& p : drawings) collect_hues(p, hues);
@@ -140,7 +141,8 @@ Scene heading(const std::vector<Drawing>& drawings, double width) {
     const double needed = mark_width + 6 + text_width(words, 10.5) + 16;
     if (x > 0 && x + needed > width) x = 0, s.height += 18;
     s.svg += fmt::format("<g transform=\"translate({} {})\">{}<text x=\"{}\" y=\"10\">{}</text></g>\n",
-                         short_number(x), short_number(s.height - 12), mark, short_number(mark_width + 5), escape_xml(words));
+                         short_number(x), short_number(s.height - 12), mark, short_number(mark_width + 5),
+                         escape_xml(words));
     x += needed;
   };
   for (const auto& [hue, count] : hues)
@@ -169,7 +171,7 @@ Scene drawn(const Drawing& drawing, const std::string& prefix) { return draw(dra
 std::string_view drawing_style() { return kStyle; }
 std::string_view arrow_marker() { return kArrowMarker; }
 
-std::string to_svg(const std::vector<Drawing>& drawings, const DrawOptions& options) {
+std::string to_svg(const std::vector<Drawing>& drawings, const PageOptions& options) {
   std::vector<Scene> scenes;
   double width = 0, height = 0;
   const auto count = static_cast<double>(drawings.size());
@@ -182,7 +184,8 @@ std::string to_svg(const std::vector<Drawing>& drawings, const DrawOptions& opti
   const double page = std::max(width, 560.0);
   const auto head = heading(drawings, page);
   const double subtitles = drawings.size() > 1 ? 22 : 0;
-  const auto w = short_number(page + 2 * kBorder), h = short_number(head.height + subtitles + height + 2 * kBorder);
+  const auto w = short_number(page + 2 * kBorder),
+             h = short_number(head.height + subtitles + height + 2 * kBorder);
   std::string out = fmt::format(
       "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{}\" "
       "height=\"{}\" "
@@ -195,10 +198,10 @@ std::string to_svg(const std::vector<Drawing>& drawings, const DrawOptions& opti
   for (std::size_t i = 0; i < scenes.size(); ++i) {
     const double top = kBorder + head.height;
     if (subtitles > 0)
-      out += fmt::format("<text class=\"h\" x=\"{}\" y=\"{}\">{}</text>\n", short_number(x + 8), short_number(top + 16),
-                         escape_xml(drawings[i].heading));
-    out += fmt::format("<g transform=\"translate({} {})\">\n{}</g>\n", short_number(x), short_number(top + subtitles),
-                       scenes[i].svg);
+      out += fmt::format("<text class=\"h\" x=\"{}\" y=\"{}\">{}</text>\n", short_number(x + 8),
+                         short_number(top + 16), escape_xml(drawings[i].heading));
+    out += fmt::format("<g transform=\"translate({} {})\">\n{}</g>\n", short_number(x),
+                       short_number(top + subtitles), scenes[i].svg);
     x += scenes[i].width + kBetween;
   }
   return out + "</svg>\n";

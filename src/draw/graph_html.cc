@@ -295,7 +295,7 @@ std::string top_ten(const std::vector<Drawing>& drawings) {
 
 }  // namespace
 
-std::string to_html(const std::vector<Drawing>& drawings, const DrawOptions& options) {
+std::string to_html(const std::vector<Drawing>& drawings, const PageOptions& options) {
   auto svg = to_svg(drawings, options);
   svg.erase(0, svg.find("<svg"));  // without the XML declaration
   return fmt::format(

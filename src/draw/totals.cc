@@ -6,7 +6,6 @@
 
 #include "base/error.h"
 #include "graph/work.h"
-#include "kernels/family.h"
 
 namespace lamina {
 namespace {

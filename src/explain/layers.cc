@@ -30,14 +30,20 @@ double Profile::of(const PlanStep& step) const {
   return it == sums_.end() || runs_ == 0 ? 0 : it->second / static_cast<double>(runs_);
 }
 
-Profile profile_runs(Request& request, double seconds) {
+Profile profile_runs(Request& request, double seconds, const std::stop_token& stop) {
   using Clock = std::chrono::steady_clock;
-  request.run();
+  // A stop between two runs would cancel nothing: it is asked for before each.
+  const std::stop_callback cancel(stop, [&request] { request.cancel(); });
+  const auto run = [&] {
+    if (stop.stop_requested()) fail(ErrorCode::canceled, "the measurement was canceled");
+    request.run();
+  };
+  run();
   Profile profile;
   const auto begin = Clock::now();
   do {
     const auto before = Clock::now();
-    request.run();
+    run();
     profile.add(request, std::chrono::duration<double, std::micro>(Clock::now() - before).count());
   } while (profile.runs() < 3 || std::chrono::duration<double>(Clock::now() - begin).count() < seconds);
   return profile;

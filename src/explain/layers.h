@@ -2,6 +2,7 @@
 /// What runs, step by step, with times: for benchmark, explain and drawings.
 #include <map>
 #include <memory>
+#include <stop_token>
 #include <string>
 #include <unordered_map>
 
@@ -33,8 +34,9 @@ class Profile {
   std::vector<std::shared_ptr<const Plan>> plans_;
 };
 
-/// Runs the request once unmeasured, then for about that long, at least three times.
-Profile profile_runs(Request& request, double seconds);
+/// Runs the request once unmeasured, then for about that long, at least three times. Throws Error(canceled)
+/// when a stop is requested, from any thread.
+Profile profile_runs(Request& request, double seconds, const std::stop_token& stop = {});
 
 /// One step of a plan in words and figures.
 struct LayerRow {

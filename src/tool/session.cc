@@ -90,4 +90,9 @@ Graph with_shapes(const Graph& graph, const Common& c) {
   return g;
 }
 
+Model with_shapes(const Model& model, const Common& common) {
+  if (common.shape.empty()) return model;
+  return Inside::changed(model, with_shapes(Inside::of(model).loaded().graph, common));
+}
+
 }  // namespace lamina::tool

@@ -45,5 +45,7 @@ struct Session {
 /// The graph with the shapes of --shape, types inferred anew. Throws Error(bad_input) for a wrong name or
 /// shape.
 Graph with_shapes(const Graph& graph, const Common& common);
+/// The model with the shapes of --shape. Throws likewise.
+Model with_shapes(const Model& model, const Common& common);
 
 }  // namespace lamina::tool

@@ -8,6 +8,7 @@
 #include <regex>
 #include <sstream>
 
+#include "lamina/draw.h"
 #include "lamina/optimize.h"
 #include "lamina/quantize.h"
 #include "tests/api/small_models.h"
@@ -182,6 +183,14 @@ const std::map<std::string, Call>& entries() {
       {"lamina::Tensor::wrap(lamina::ElementType, std::vector<long, std::allocator<long> >, void*, "
        "std::shared_ptr<void const>)",
        [](Objects& o) { (void)Tensor::wrap(ElementType::f32, {1}, o.tensor.raw(), nullptr); }},
+      {"lamina::draw[abi:cxx11](lamina::CompiledModel const&, lamina::DrawOptions const&)",
+       [](Objects& o) { (void)draw(o.compiled); }},
+      {"lamina::draw[abi:cxx11](lamina::Model const&, lamina::Options const&, lamina::DrawOptions const&)",
+       [](Objects& o) { (void)draw(o.model); }},
+      {"lamina::draw_format_named(std::basic_string_view<char, std::char_traits<char> >)",
+       [](Objects&) { (void)draw_format_named("svg"); }},
+      {"lamina::draw_stage_named(std::basic_string_view<char, std::char_traits<char> >)",
+       [](Objects&) { (void)draw_stage_named("both"); }},
       {"lamina::element_count(std::span<long const, 18446744073709551615ul>)",
        [](Objects& o) { (void)element_count(o.tensor.shape()); }},
       {"lamina::operator<<(std::basic_ostream<char, std::char_traits<char> >&, lamina::ElementType)",

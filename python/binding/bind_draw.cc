@@ -1,0 +1,49 @@
+#include <nanobind/stl/string.h>
+
+#include "compiled.h"
+#include "errors.h"
+#include "interrupts.h"
+#include "lamina/draw.h"
+
+namespace lamina::python {
+namespace {
+
+/// `inputs`: arguments as of a call; none for sizes as in the file.
+nb::object draw_compiled(const Compiled& self, const nb::tuple& inputs, const std::string& stage,
+                         const std::string& format, std::size_t columns, double seconds) {
+  const auto core = self.core;
+  DrawOptions options{.stage = draw_stage_named(stage),
+                      .format = draw_format_named(format),
+                      .columns = columns,
+                      .seconds = seconds};
+  Lent slot(*core);
+  if (nb::len(inputs) > 0) {
+    core->take_arguments(*slot, inputs.ptr(), nullptr);
+    for (std::size_t i = 0; i < core->inputs.size(); ++i) {
+      auto& array = (*slot).inputs[i];
+      if (!array.is_set()) fail(ErrorCode::bad_input, "input \"" + core->inputs[i].name + "\" is missing");
+      array.refresh();
+      options.inputs.push_back(array.tensor());
+    }
+  }
+  std::string drawing;
+  std::stop_source stop;
+  without_the_gil({[](void* of) { static_cast<std::stop_source*>(of)->request_stop(); }, &stop}, [&] {
+    if (stop.stop_requested()) stop = std::stop_source();
+    options.stop = stop.get_token();
+    drawing = draw(core->model(), options);
+  });
+  return text(drawing);
+}
+
+}  // namespace
+
+void bind_draw(nb::module_& m) {
+  m.def("draw", &draw_compiled, nb::arg("model"), nb::arg("inputs"), nb::arg("stage"), nb::arg("format"),
+        nb::arg("columns"), nb::arg("seconds"),
+        nb::sig("def draw(model: CompiledBase, inputs: tuple[typing.Any, ...], stage: str, format: str, "
+                "columns: int, seconds: float) -> str"),
+        "The text of a drawing; lamina.CompiledModel.graph describes it.");
+}
+
+}  // namespace lamina::python
