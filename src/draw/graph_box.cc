@@ -109,20 +109,22 @@ std::string Box::frame(double x, double y) const {
                     : node_.faded      ? "#f4f4f4"
                                        : "#ffffff";
   const auto radius = node_.form == Form::box ? 5 : box_height_ / 2;
-  auto out = fmt::format(R"(<rect x="{}" y="{}" width="{}" height="{}" rx="{}" fill="{}" stroke="{}"{}/>)",
-                         short_number(x), short_number(y), short_number(box_width_), short_number(box_height_), short_number(radius),
-                         node_.form == Form::pill ? colour : fill, colour,
-                         node_.form == Form::small || node_.faded ? R"( stroke-dasharray="3 2")" : "");
+  auto out =
+      fmt::format(R"(<rect x="{}" y="{}" width="{}" height="{}" rx="{}" fill="{}" stroke="{}"{}/>)",
+                  short_number(x), short_number(y), short_number(box_width_), short_number(box_height_),
+                  short_number(radius), node_.form == Form::pill ? colour : fill, colour,
+                  node_.form == Form::small || node_.faded ? R"( stroke-dasharray="3 2")" : "");
   if (node_.form == Form::box)
-    out += fmt::format(R"(<path d="M{} {}v-{}a5 5 0 0 1 5 -5h{}a5 5 0 0 1 5 5v{}z" fill="{}"/>)", short_number(x),
-                       short_number(y + kHeader), short_number(kHeader - 5), short_number(box_width_ - 10), short_number(kHeader - 5),
-                       colour);
+    out += fmt::format(R"(<path d="M{} {}v-{}a5 5 0 0 1 5 -5h{}a5 5 0 0 1 5 5v{}z" fill="{}"/>)",
+                       short_number(x), short_number(y + kHeader), short_number(kHeader - 5),
+                       short_number(box_width_ - 10), short_number(kHeader - 5), colour);
   if (node_.heat > 0 && node_.form != Form::pill) {  // its time, beside that of the slowest
     constexpr double kBar = 3;
     const double inset = node_.form == Form::box ? 2 : box_height_ / 2;
     const double length = std::max(0.5, (box_width_ - 2 * inset) * std::min(node_.heat, 1.0));
     out += fmt::format(R"(<path class="b" d="M{} {}h{}v{}h-{}z" fill="#b3350b"/>)", short_number(x + inset),
-                       short_number(y + box_height_ - kBar - 1), short_number(length), short_number(kBar), short_number(length));
+                       short_number(y + box_height_ - kBar - 1), short_number(length), short_number(kBar),
+                       short_number(length));
   }
   return out;
 }
@@ -130,8 +132,8 @@ std::string Box::frame(double x, double y) const {
 std::string Box::body(double x, double y) const {
   std::string out;
   const auto text = [&](const char* style, double tx, double ty, const std::string& words) {
-    out += fmt::format(R"(<text class="{}" x="{}" y="{}">{}</text>)", style, short_number(tx), short_number(ty),
-                       escape_xml(words));
+    out += fmt::format(R"(<text class="{}" x="{}" y="{}">{}</text>)", style, short_number(tx),
+                       short_number(ty), escape_xml(words));
   };
   const double right = x + box_width_ - kPad;
   if (node_.form != Form::box) {
@@ -152,8 +154,8 @@ std::string Box::body(double x, double y) const {
   for (const auto& words : rows_) text("a", x + kPad, line, words), line += kLine;
   if (!stages_.empty()) {
     line += 5;
-    out +=
-        fmt::format(R"(<path class="d" d="M{} {}h{}"/>)", short_number(x), short_number(line - 12.5), short_number(box_width_));
+    out += fmt::format(R"(<path class="d" d="M{} {}h{}"/>)", short_number(x), short_number(line - 12.5),
+                       short_number(box_width_));
     for (const auto& words : stages_) text("f", x + kPad, line, words), line += kLine;
   }
   return out;
@@ -163,8 +165,8 @@ std::string Box::port_labels(double middle, double y) const {
   std::string out;
   for (std::size_t p = 0; p < offsets_.size() && strip_height_ > 0; ++p)
     if (p == 0 || offsets_[p] != 0 || offsets_.size() == 1)
-      out += fmt::format(R"(<path class="e" d="M{} {}v{}"/>)", short_number(middle + offsets_[p]), short_number(y),
-                         short_number(strip_height_));
+      out += fmt::format(R"(<path class="e" d="M{} {}v{}"/>)", short_number(middle + offsets_[p]),
+                         short_number(y), short_number(strip_height_));
   for (const auto& [offset, words] : labels_)
     out += fmt::format(R"(<text class="y" x="{}" y="{}">{}</text>)", short_number(middle + offset + 4),
                        short_number(y + 11), escape_xml(words));
@@ -181,11 +183,12 @@ std::string Box::svg(double x, double y, const std::string& id) const {
   double inner_x = left + kPad;
   for (std::size_t i = 0; i < inner_.size(); ++i) {
     const double top = y + text_height_;
-    out += fmt::format(R"(<text class="a" x="{}" y="{}">{}</text>)", short_number(inner_x), short_number(top + 10),
-                       escape_xml(node_.bodies[i].title));
+    out += fmt::format(R"(<text class="a" x="{}" y="{}">{}</text>)", short_number(inner_x),
+                       short_number(top + 10), escape_xml(node_.bodies[i].title));
     out += fmt::format(
         R"(<rect x="{}" y="{}" width="{}" height="{}" rx="4" fill="#ffffff" fill-opacity="0.75" stroke="#c9ced4"/>)",
-        short_number(inner_x), short_number(top + kInnerTitle), short_number(inner_[i].width), short_number(inner_[i].height));
+        short_number(inner_x), short_number(top + kInnerTitle), short_number(inner_[i].width),
+        short_number(inner_[i].height));
     out += fmt::format("<g transform=\"translate({} {})\">\n{}</g>\n", short_number(inner_x),
                        short_number(top + kInnerTitle), inner_[i].svg);
     inner_x += inner_[i].width + kPad;
