@@ -32,16 +32,8 @@ from lamina.errors import (
 from lamina.graph import Drawing
 from lamina.memory import empty
 from lamina.model import Model, load
-from lamina.offline import (
-    GraphFigures,
-    InputCut,
-    OptimizeReport,
-    QuantizedLayer,
-    QuantizedOutput,
-    QuantizeReport,
-    optimize,
-    quantize,
-)
+from lamina.offline import InputCut, optimize, quantize
+from lamina.offline_reports import GraphFigures, OptimizeReport, QuantizedLayer, QuantizedOutput, QuantizeReport
 from lamina.outputs import Outputs
 from lamina.ports import Port
 from lamina.queue import Queue

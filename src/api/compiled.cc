@@ -14,6 +14,7 @@
 #include "base/guard.h"
 #include "base/parallel.h"
 #include "base/shape_only.h"
+#include "base/users_calls.h"
 #include "kernels/onednn_isa.h"
 #include "plan/forecast.h"
 #include "plan/kernel_overrides.h"
@@ -86,15 +87,7 @@ Compiled::Compiled(std::shared_ptr<const LoadedModel> model, const Options& opti
 
 void Compiled::compile_from(const Options& options, std::shared_ptr<const Machine> machine) {
   stop_point();
-  if (options.progress)
-    options_.progress = [tell = options.progress](std::string_view stage, double done) {
-      const InUsersCallback here;
-      try {
-        tell(stage, done);
-      } catch (...) {
-        throw FromUser{std::current_exception()};
-      }
-    };
+  options_.progress = of_user(options.progress);
   bounds_ = std::make_shared<const WorkBounds>(
       bounds_of(options_.limits, model_->bounds().given, model_->bounds().memory));
   const Within within(bounds_.get());

@@ -138,8 +138,8 @@ class Quiescence {
     static constinit thread_local int depth_;
   };
 
-  /// Waits until no activity works but those of the calling thread, and helpers have gone and sleep (10
-  /// seconds at most); others that want to work wait until end().
+  /// Waits until no activity works but those of the calling thread, and helpers have gone (a second at most)
+  /// and sleep (10 seconds at most); others that want to work wait until end().
   static void begin() noexcept;
   static void end() noexcept;
 

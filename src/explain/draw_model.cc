@@ -13,6 +13,7 @@
 #include "base/cpu.h"
 #include "base/guard.h"
 #include "base/text.h"
+#include "base/users_calls.h"
 #include "draw/graph_draw.h"
 #include "draw/rewrite_report.h"
 #include "draw/text.h"
@@ -128,19 +129,6 @@ std::string drawing_text(const std::vector<Drawing>& drawings, const DrawOptions
   return to_svg(drawings, page);
 }
 
-/// The user's callback, during which the calling thread is outside of the library.
-ProgressCallback as_users(ProgressCallback tell) {
-  if (!tell) return tell;
-  return [tell = std::move(tell)](std::string_view stage, double done) {
-    const InUsersCallback here;
-    try {
-      tell(stage, done);
-    } catch (...) {
-      throw FromUser{std::current_exception()};
-    }
-  };
-}
-
 /// A drawing of what does not run, within the limits. `make`: gives the drawings.
 template <class Make>
 std::string still_drawing(const WorkBounds& bounds, const ModelLimits& limits, const DrawOptions& options,
@@ -166,7 +154,7 @@ std::string draw_compiled(const CompiledModel& model, const DrawOptions& options
   return still_drawing(compiled.bounds(), compiled.options().limits, options, [&] {
     if (options.stage == DrawStage::original) return original_drawing(compiled.model(), options.inputs);
     auto settings = compiled.settings();
-    settings.options.progress = as_users(options.progress);
+    settings.options.progress = of_user(options.progress);
     return optimized_drawings(compiled.model(), settings, compiled.program()->machine(), Logger(), options);
   });
 }
@@ -186,7 +174,7 @@ std::string draw_model(const Model& model, const Options& how, DrawOptions optio
   return still_drawing(bounds, how.limits, options, [&] {
     if (options.stage == DrawStage::original) return original_drawing(loaded, options.inputs);
     Settings settings{.options = how};
-    settings.options.progress = as_users(options.progress);
+    settings.options.progress = of_user(options.progress);
     decide_precision(settings, host());
     settings.placement.threads = threads_to_compile(settings.options);
     const Logger log(settings.options.log, LogLevel::debug);

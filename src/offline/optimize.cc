@@ -5,10 +5,12 @@
 #include <filesystem>
 
 #include "api/at_work.h"
+#include "api/inside.h"
 #include "api/limit_checks.h"
 #include "api/preparing.h"
 #include "base/atomic_file.h"
 #include "base/guard.h"
+#include "base/users_calls.h"
 #include "base/words.h"
 #include "draw/rewrite_report.h"
 #include "draw/totals.h"
@@ -16,7 +18,6 @@
 #include "offline/faq.h"
 #include "offline/model_reader.h"
 #include "offline/optimize_options.h"
-#include "offline/users_calls.h"
 #include "rules/extension_rules.h"
 
 namespace lamina {
@@ -221,10 +222,9 @@ OptimizeReport optimize(const Model& model, const std::string& xml_path, const O
   return guarded("optimize", [&] {
     const AtWork here;
     return with_questions(options.dashes, [&] {
-      std::optional<Optimizing> work;
-      const ModelReader reader(model, [&](const std::string& file) { work->opened(file); });
-      work.emplace(reader.path(), xml_path, options);
-      return std::move(*work).run(reader);
+      Optimizing work(Inside::of(model).path(), xml_path, options);
+      const ModelReader reader(model, [&](const std::string& file) { work.opened(file); });
+      return std::move(work).run(reader);
     });
   });
 }

@@ -8,13 +8,13 @@
 #include "api/preparing.h"
 #include "base/atomic_file.h"
 #include "base/guard.h"
+#include "base/users_calls.h"
 #include "draw/text.h"
 #include "formats/ir/writer.h"
 #include "lamina/quantize.h"
 #include "offline/convert.h"
 #include "offline/model_reader.h"
 #include "offline/option_names.h"
-#include "offline/users_calls.h"
 #include "quantise/quantise.h"
 
 namespace lamina {

@@ -2,6 +2,7 @@
 /// Functions of the user's that long work calls.
 #include <exception>
 #include <functional>
+#include <utility>
 
 #include "base/guard.h"
 #include "base/quiescence.h"
@@ -9,11 +10,11 @@
 namespace lamina {
 
 /// The function, called as code of the user's: what it throws ends the work and is thrown as it is. An empty
-/// function stays empty. The function must outlive the result.
+/// function stays empty.
 template <class R, class... A>
-std::function<R(A...)> of_user(const std::function<R(A...)>& function) {
+std::function<R(A...)> of_user(std::function<R(A...)> function) {
   if (!function) return {};
-  return [&function](A... arguments) -> R {
+  return [function = std::move(function)](A... arguments) -> R {
     const InUsersCallback here;
     try {
       return function(std::forward<A>(arguments)...);
