@@ -10,7 +10,7 @@
 namespace lamina {
 
 /// The function, called as code of the user's: what it throws ends the work and is thrown as it is. An empty
-/// function stays empty.
+/// function stays empty. A function may keep state in itself, so it is wrapped once, not at each call.
 template <class R, class... A>
 std::function<R(A...)> of_user(std::function<R(A...)> function) {
   if (!function) return {};

@@ -48,7 +48,7 @@ std::vector<Fusion> fired(const Ledger& ledger) {
 class Optimizing {
  public:
   Optimizing(std::string model, const std::string& xml_path, const OptimizeOptions& options)
-      : o_(options), progress_(of_user(options.progress)) {
+      : o_(options), progress_(of_user(options.progress)), opened_(of_user(options.opened)) {
     report_.model = std::move(model);
     report_.xml = xml_path;
     if (lower_case(fs::path(xml_path).extension().string()) != ".xml")
@@ -58,7 +58,7 @@ class Optimizing {
 
   /// Called with each file of the model.
   void opened(const std::string& path) const {
-    if (o_.opened) of_user(o_.opened)(path);
+    if (opened_) opened_(path);
     for (const auto& target : {report_.xml, report_.bin})
       if (std::error_code ignored; fs::equivalent(path, target, ignored))
         fail(ErrorCode::bad_option, "{} would be overwritten, which is the model itself; wanted another name",
@@ -200,6 +200,7 @@ class Optimizing {
 
   const OptimizeOptions& o_;
   ProgressCallback progress_;
+  FileCallback opened_;
   OptimizeReport report_;
 };
 

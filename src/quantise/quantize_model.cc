@@ -69,8 +69,8 @@ Samples spread(const Samples& all, std::size_t most) {
 Samples checked(const Samples& samples, const std::vector<Port>& ports) {
   if (samples.count != 0 && !samples.get)
     fail(ErrorCode::bad_input, "{} samples, but no function that gives them", samples.count);
-  return {samples.count, [get = samples.get, &ports](std::size_t i) {
-            auto tensors = of_user(get)(i);
+  return {samples.count, [get = of_user(samples.get), &ports](std::size_t i) {
+            auto tensors = get(i);
             require_fit(ports, tensors, i);
             return tensors;
           }};
@@ -88,7 +88,7 @@ Kept taken(const NextSample& next, std::size_t most, std::size_t before, const s
   Kept out;
   while (out.size() < most) {
     stop_point();
-    auto sample = of_user(next)();
+    auto sample = next();
     if (!sample) break;
     require_fit(ports, *sample, before + out.size());
     for (auto& tensor : *sample)
@@ -101,9 +101,11 @@ Kept taken(const NextSample& next, std::size_t most, std::size_t before, const s
 CalibrationData data_of(const NextSample& next, const QuantizeOptions& o, const std::vector<Port>& ports) {
   if (!next) fail(ErrorCode::bad_input, "no function that gives samples");
   CalibrationData out;
-  out.calibration = samples_of(taken(next, o.samples, 0, ports));
+  // One copy takes all samples, since the function counts them in itself.
+  const auto following = of_user(next);
+  out.calibration = samples_of(taken(following, o.samples, 0, ports));
   if (out.calibration.count == o.samples)
-    out.held_out = samples_of(taken(next, o.held_out, o.samples, ports));
+    out.held_out = samples_of(taken(following, o.held_out, o.samples, ports));
   out.held_out_is_new = out.held_out.count != 0;
   return out;
 }
