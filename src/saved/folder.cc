@@ -112,7 +112,7 @@ std::vector<CacheEntry> cache_entries(const std::string& folder) { return entrie
 
 std::vector<CacheEntry> verified_entries(const std::string& folder) { return entries_of(folder, true); }
 
-Pruned prune_cache(const std::string& folder, std::uint64_t most, const std::string& replaced) {
+Pruned prune_entries(const std::string& folder, std::uint64_t most, const std::string& replaced) {
   constexpr std::int64_t kHour = 3600;
   std::error_code error;
   for (const auto& file : files_of(folder))
@@ -195,7 +195,7 @@ void CacheFolder::store(const CompiledFileWriter& file, const FileHeader& header
   try {
     if (!(ours_ = is_ours())) return;
     const auto path = entry_path(header.key);
-    prune_cache(path_, most_ - file.size(), fs::path(path).filename().string());
+    prune_entries(path_, most_ - file.size(), fs::path(path).filename().string());
     file.write(path, header, AtomicFile::Path::ours);
   } catch (const Error& e) {
     warn(e.what());

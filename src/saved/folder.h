@@ -37,7 +37,7 @@ struct Pruned {
 /// Removes temporary files that are older than an hour, and entries (with `magic`), those used longest ago
 /// first, until what is left takes `most` bytes at most. `replaced`: the name of an entry that is about to
 /// be, which does not count. Returns the entries that it removed.
-Pruned prune_cache(const std::string& folder, std::uint64_t most, const std::string& replaced = {});
+Pruned prune_entries(const std::string& folder, std::uint64_t most, const std::string& replaced = {});
 
 /// What a compile does with the folder. It throws nothing about the folder: the first trouble is a warning,
 /// and the model is compiled as if there were none. What is in it is used as it is, weights and tables that

@@ -2,8 +2,9 @@
 #include <ctime>
 #include <nlohmann/json.hpp>
 
+#include "base/error.h"
 #include "base/text.h"
-#include "saved/folder.h"
+#include "lamina/listings.h"
 #include "tool/verb_list.h"
 
 namespace lamina::tool {
@@ -24,60 +25,51 @@ std::string date_of(std::int64_t seconds) {
   return text;
 }
 
-/// Why the entry would not be used; empty if it would.
-std::string state_of(const CacheEntry& e) {
-  if (e.state == CacheEntry::State::good) return "";
-  if (e.state == CacheEntry::State::damaged) return "damaged";
-  return e.engine.empty() ? "of another version" : "of lamina " + e.engine;
+std::string string_at(const nlohmann::json& row, const char* key) { return row.at(key).get<std::string>(); }
+
+/// "NAME.lamina    12 MB"
+std::string entry_text(const nlohmann::json& e) {
+  return fmt::format("{}  {:>9}", string_at(e, "name"), human_bytes(e.at("bytes").get<double>()));
 }
 
-nlohmann::json json_of(const CacheEntry& e) {
-  return {{"name", e.name}, {"bytes", e.bytes},     {"used", e.used},        {"engine", e.engine},
-          {"isa", e.needs}, {"state", state_of(e)}, {"model", e.model.name}, {"inputs", e.model.inputs}};
+double bytes_of(const nlohmann::json& entries) {
+  double sum = 0;
+  for (const auto& e : entries) sum += e.at("bytes").get<double>();
+  return sum;
 }
 
 int list_entries(const CacheOptions& o) {
-  auto entries = nlohmann::json::array();
-  double sum = 0;
-  for (const auto& e : cache_entries(o.folder)) {
-    if (!e.magic) continue;
-    const auto state = state_of(e);
-    const auto model = fmt::format("{}({})", one_line(e.model.name, 60), one_line(e.model.inputs, 100));
-    o.common.say("{}  {:>9}  {:<6}  used {}{}{}", e.name, human_bytes(static_cast<double>(e.bytes)), e.needs,
-                 date_of(e.used), model == "()" ? "" : "  " + model, state.empty() ? "" : "  " + state);
-    entries.push_back(json_of(e));
-    sum += static_cast<double>(e.bytes);
+  const auto listing = nlohmann::json::parse(list_cache(o.folder));
+  const auto& entries = listing.at("entries");
+  for (const auto& e : entries) {
+    const auto model =
+        fmt::format("{}({})", one_line(string_at(e, "model"), 60), one_line(string_at(e, "inputs"), 100));
+    const auto state = string_at(e, "state");
+    o.common.say("{}  {:<6}  used {}{}{}", entry_text(e), string_at(e, "isa"), date_of(e.at("used")),
+                 model == "()" ? "" : "  " + model, state.empty() ? "" : "  " + state);
   }
-  o.common.say("{} entries, {}", entries.size(), human_bytes(sum));
-  write_json(o.common, {{"entries", entries}});
+  o.common.say("{} entries, {}", entries.size(), human_bytes(bytes_of(entries)));
+  write_json(o.common, listing);
   return 0;
 }
 
 int verify(const CacheOptions& o) {
-  auto damaged = nlohmann::json::array();
-  const auto entries = verified_entries(o.folder);
-  for (const auto& e : entries) {
-    if (e.state == CacheEntry::State::good) continue;
-    o.common.say("{}", e.wrong);
-    if (e.state == CacheEntry::State::damaged) damaged.push_back({{"name", e.name}, {"wrong", e.wrong}});
-  }
-  o.common.say("{} entries, {} damaged", entries.size(), damaged.size());
-  write_json(o.common, {{"entries", entries.size()}, {"damaged", damaged}});
-  return damaged.empty() ? 0 : 1;
+  const auto listing = nlohmann::json::parse(verify_cache(o.folder));
+  for (const auto& e : listing.at("unusable")) o.common.say("{}", string_at(e, "wrong"));
+  const auto damaged = listing.at("damaged").size();
+  o.common.say("{} entries, {} damaged", listing.at("entries").get<std::size_t>(), damaged);
+  write_json(o.common, listing);
+  return damaged == 0 ? 0 : 1;
 }
 
 int prune(const CacheOptions& o) {
-  auto removed = nlohmann::json::array();
-  double sum = 0;
-  const auto pruned = prune_cache(o.folder, std::uint64_t{o.keep} << 20);
-  for (const auto& e : pruned.gone) {
-    o.common.say("{}  {:>9}  used {}", e.name, human_bytes(static_cast<double>(e.bytes)), date_of(e.used));
-    removed.push_back(json_of(e));
-    sum += static_cast<double>(e.bytes);
-  }
-  o.common.say("{} entries removed, {}", removed.size(), human_bytes(sum));
-  write_json(o.common, {{"removed", removed}});
-  if (!pruned.trouble.empty()) fail(ErrorCode::bad_file, "{}", pruned.trouble);
+  const auto listing = nlohmann::json::parse(prune_cache(o.folder, std::uint64_t{o.keep} << 20));
+  const auto& removed = listing.at("removed");
+  for (const auto& e : removed) o.common.say("{}  used {}", entry_text(e), date_of(e.at("used")));
+  o.common.say("{} entries removed, {}", removed.size(), human_bytes(bytes_of(removed)));
+  write_json(o.common, listing);
+  if (const auto trouble = string_at(listing, "trouble"); !trouble.empty())
+    fail(ErrorCode::bad_file, "{}", trouble);
   return 0;
 }
 

@@ -2,132 +2,64 @@
 
 #include <nlohmann/json.hpp>
 
-#include "extension/attribute_text.h"
-#include "extension/extensions.h"
-#include "rewrite/rule.h"
-#include "rules/extension_rules.h"
-
 namespace lamina::tool {
 namespace {
 
-nlohmann::json ports(const std::vector<DeclaredPort>& all) {
-  auto list = nlohmann::json::array();
-  for (const auto& p : all) {
-    auto types = nlohmann::json::array();
-    for (const auto t : p.types) types.push_back(name_of(t));
-    list.push_back({{"name", p.name},
-                    {"types", types},
-                    {"optional", p.optional},
-                    {"variadic", p.variadic},
-                    {"constant", p.constant}});
-  }
-  return list;
+using nlohmann::json;
+
+std::string string_at(const json& j, const char* key) { return j.at(key).get<std::string>(); }
+
+std::string joined(const json& list, const char* with) {
+  return fmt::format("{}", fmt::join(list.get<std::vector<std::string>>(), with));
 }
 
-std::string text_of(const std::vector<DeclaredPort>& all) {
+std::string ports_text(const json& all) {
   std::string out;
   for (const auto& p : all) {
-    out += (out.empty() ? "" : ", ") + p.name + ":";
-    for (const auto t : p.types) out += (out.back() == ':' ? " " : "|") + std::string(name_of(t));
-    if (p.constant) out += " constant";
-    if (p.optional) out += " (optional)";
-    if (p.variadic) out += " ...";
+    out += (out.empty() ? "" : ", ") + string_at(p, "name") + ": " + joined(p.at("types"), "|");
+    if (p.at("constant")) out += " constant";
+    if (p.at("optional")) out += " (optional)";
+    if (p.at("variadic")) out += " ...";
   }
   return out.empty() ? "none" : out;
 }
 
-std::string text_of(const std::vector<std::int32_t>& layouts) {
-  std::string out;
-  for (const auto l : layouts) out += (out.empty() ? "" : ",") + layout_text(l);
-  return out.empty() ? "-" : out;
+void say_operation(const Common& c, const json& op) {
+  const auto doc = string_at(op, "doc");
+  c.say("  {}:{}  since {}{}{}", string_at(op, "domain"), string_at(op, "type"), op.at("since").dump(),
+        doc.empty() ? "" : "  ", doc);
+  c.say("    inputs      {}", ports_text(op.at("inputs")));
+  c.say("    outputs     {}", ports_text(op.at("outputs")));
+  for (const auto& a : op.at("attributes")) {
+    const auto about = string_at(a, "doc");
+    c.say("    attribute   {}: {}, {}{}{}", string_at(a, "name"), string_at(a, "kind"),
+          a.at("required") ? "required" : "default " + string_at(a, "default"), about.empty() ? "" : "; ",
+          about);
+  }
+  for (const auto& k : op.at("configurations"))
+    c.say("    kernel      {}: {} -> {}{}", string_at(k, "name"), string_at(k, "inputs"),
+          string_at(k, "outputs"), k.at("in_place") == 0 ? "" : ", in place");
+  for (const auto& text : op.at("samples")) c.say("    sample      {}", text.get<std::string>());
+  if (!op.at("abilities").empty()) c.say("    besides     {}", joined(op.at("abilities"), ", "));
 }
 
-/// What else the operation can do.
-std::vector<std::string> abilities(const DeclaredOperation& op) {
-  std::vector<std::string> out;
-  if (op.calls.elementwise) out.emplace_back("element-wise");
-  if (op.calls.reference) out.emplace_back("reference");
-  if (op.calls.infer) out.emplace_back("own inference");
-  if (op.calls.prepare) out.emplace_back("prepared constants");
-  if (op.calls.load) out.emplace_back("state that is kept");
-  if (op.calls.scratch_bytes) out.emplace_back("scratch memory");
-  if (op.has(LAMINA_TAKES_STAGES)) out.emplace_back("takes stages");
-  if (op.has(LAMINA_SHAPE_AFTER_RUN)) out.emplace_back("shape after the run");
-  if (op.has(LAMINA_IMPURE)) out.emplace_back("impure");
-  if (op.has(LAMINA_ALLOWS_BF16)) out.emplace_back("allows bf16");
-  if (op.has(LAMINA_ALLOWS_INT8)) out.emplace_back("allows int8");
-  if (op.accumulates != ElementType::undefined)
-    out.push_back(fmt::format("accumulates in {}", name_of(op.accumulates)));
-  return out;
-}
-
-nlohmann::json list_operation(const Common& c, const DeclaredOperation& op) {
-  nlohmann::json j{{"domain", op.domain}, {"type", op.type},        {"since", op.since},
-                   {"doc", op.doc},       {"inputs", ports(op.in)}, {"outputs", ports(op.out)}};
-  c.say("  {}  since {}{}{}", op.name(), op.since, op.doc.empty() ? "" : "  ", op.doc);
-  c.say("    inputs      {}", text_of(op.in));
-  c.say("    outputs     {}", text_of(op.out));
-  j["attributes"] = nlohmann::json::array();
-  for (const auto& a : op.attributes) {
-    const auto value = a.value ? to_string(*a.value) : std::string();
-    c.say("    attribute   {}: {}, {}{}{}", a.name, name_of_kind(a.kind),
-          a.value ? "default " + value : "required", a.doc.empty() ? "" : "; ", a.doc);
-    j["attributes"].push_back({{"name", a.name},
-                               {"kind", name_of_kind(a.kind)},
-                               {"required", !a.value},
-                               {"default", a.value ? nlohmann::json(value) : nlohmann::json()}});
+void say_extension(const Common& c, const json& e) {
+  const auto version = string_at(e, "version"), licence = string_at(e, "licence");
+  c.say("{}: {}{}{}", string_at(e, "path"), string_at(e, "name"), version.empty() ? "" : " " + version,
+        licence.empty() ? "" : ", licence: " + licence);
+  if (!e.at("needs").empty()) c.say("  needs       {}", joined(e.at("needs"), ", "));
+  for (const auto& text : e.at("ignored")) c.say("  ignored     {}", text.get<std::string>());
+  for (const auto& op : e.at("operations")) say_operation(c, op);
+  for (const auto& rule : e.at("rules")) {
+    c.say("  rule {}  {}", string_at(rule, "name"), string_at(rule, "doc"));
+    c.say("    {}  ->  {}", string_at(rule, "pattern"), string_at(rule, "replacement"));
   }
-  j["configurations"] = nlohmann::json::array();
-  for (const auto& k : op.configurations) {
-    c.say("    kernel      {}: {} -> {}{}", k.name, text_of(k.in_layouts), text_of(k.out_layouts),
-          k.in_place.empty() ? "" : ", in place");
-    j["configurations"].push_back({{"name", k.name},
-                                   {"inputs", text_of(k.in_layouts)},
-                                   {"outputs", text_of(k.out_layouts)},
-                                   {"in_place", k.in_place.size()}});
-  }
-  for (const auto& text : op.samples) c.say("    sample      {}", text);
-  j["samples"] = op.samples;
-  const auto also = abilities(op);
-  if (!also.empty()) c.say("    besides     {}", fmt::format("{}", fmt::join(also, ", ")));
-  j["abilities"] = also;
-  return j;
 }
 
 }  // namespace
 
-nlohmann::json list_extensions(const Common& c) {
-  auto list = nlohmann::json::array();
-  if (c.extensions.empty()) return list;
-  const auto set = std::make_shared<const ExtensionSet>(c.extensions);
-  const auto rules = extension_rules(set);  // their texts are checked
-  for (const auto& e : set->all()) {
-    const auto& about = e->about;
-    c.say("{}: {}{}{}", e->origin.path, about.name, about.version.empty() ? "" : " " + about.version,
-          about.licence.empty() ? "" : ", licence: " + about.licence);
-    nlohmann::json j{{"path", e->origin.path},
-                     {"name", about.name},
-                     {"version", about.version},
-                     {"licence", about.licence},
-                     {"needs", about.needs},
-                     {"never_unload", about.never_unload},
-                     {"operations", nlohmann::json::array()},
-                     {"rules", nlohmann::json::array()},
-                     {"ignored", e->ignored}};
-    if (!about.needs.empty()) c.say("  needs       {}", fmt::format("{}", fmt::join(about.needs, ", ")));
-    for (const auto& text : e->ignored) c.say("  ignored     {}", text);
-    for (const auto& op : e->operations) j["operations"].push_back(list_operation(c, *op));
-    for (const auto& rule : e->rules) {
-      c.say("  rule {}  {}", rule->name, rule->doc);
-      c.say("    {}  ->  {}", rule->pattern, rule->replacement);
-      j["rules"].push_back({{"name", rule->name},
-                            {"doc", rule->doc},
-                            {"pattern", rule->pattern},
-                            {"replacement", rule->replacement}});
-    }
-    list.push_back(std::move(j));
-  }
-  return list;
+void say_extensions(const Common& c, const json& extensions) {
+  for (const auto& e : extensions) say_extension(c, e);
 }
 
 }  // namespace lamina::tool

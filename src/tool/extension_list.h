@@ -6,8 +6,7 @@
 
 namespace lamina::tool {
 
-/// Prints what the libraries of --extensions declare, and gives it as JSON; an empty list without any. Throws
-/// as load_extension() does.
-nlohmann::json list_extensions(const Common& common);
+/// Prints what the libraries declare: the "extensions" of list_operators().
+void say_extensions(const Common& c, const nlohmann::json& extensions);
 
 }  // namespace lamina::tool

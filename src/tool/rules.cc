@@ -1,25 +1,18 @@
 /// lamina rules: the optimisations, as --disable and explain --why name them.
-#include "rules/rules.h"
-
 #include <nlohmann/json.hpp>
 
-#include "rules/extension_rules.h"
+#include "lamina/listings.h"
 #include "tool/verb_list.h"
 
 namespace lamina::tool {
 namespace {
 
-int list_rules(const Common& c) {
-  auto list = nlohmann::json::array();
-  const auto more = extension_rules(std::make_shared<const ExtensionSet>(c.extensions));
-  for (const auto* rules : {&all_rules(), more.get()}) {
-    if (!rules) continue;
-    for (const auto& rule : *rules) {
-      c.say("{:<32} {:<10} {}", rule.name, name_of(rule.set), rule.doc);
-      list.push_back({{"name", rule.name}, {"set", name_of(rule.set)}, {"doc", rule.doc}});
-    }
-  }
-  write_json(c, {{"rules", list}});
+int say_rules(const Common& c) {
+  const auto listing = nlohmann::json::parse(list_rules(c.extensions));
+  for (const auto& rule : listing.at("rules"))
+    c.say("{:<32} {:<10} {}", rule.at("name").get<std::string>(), rule.at("set").get<std::string>(),
+          rule.at("doc").get<std::string>());
+  write_json(c, listing);
   return 0;
 }
 
@@ -29,7 +22,7 @@ Verb setup_rules(OptionSet& options) {
   auto c = std::make_shared<Common>();
   add_extensions(options, *c);
   add_json(options, *c);
-  return [c] { return list_rules(*c); };
+  return [c] { return say_rules(*c); };
 }
 
 }  // namespace lamina::tool

@@ -1,33 +1,11 @@
 /// lamina version.
-#include <tbb/version.h>
-
-#include <algorithm>
-#include <filesystem>
-#include <fstream>
 #include <nlohmann/json.hpp>
-#include <thread>
 
-#include "api/properties.h"
-#include "api/resolve.h"
-#include "base/cpu.h"
-#include "base/error.h"
-#include "base/machine.h"
-#include "base/topology.h"
-#include "explain/machine_file.h"
-#include "kernels/versions.h"
-#include "tool/properties.h"
+#include "lamina/listings.h"
 #include "tool/verb_list.h"
 
 namespace lamina::tool {
 namespace {
-
-double total_memory() {
-  std::ifstream in("/proc/meminfo");
-  std::string word;
-  double kb = 0;
-  if (in >> word >> kb) return kb * 1024;
-  return 0;
-}
 
 struct VersionOptions {
   Common common;
@@ -35,82 +13,47 @@ struct VersionOptions {
   std::string root = "/";
 };
 
-std::vector<int> numbers_of(const Topology& t) {
-  std::vector<int> out;
-  for (const auto& cpu : t.cpus) out.push_back(cpu.number);
-  return out;
-}
-
 /// What a model would get, on this machine or on the one below a root folder.
 int show_properties(const VersionOptions& o) {
-  if (!std::filesystem::is_directory(o.root))
-    throw Error(ErrorCode::bad_file, fmt::format("--system-root {}: wanted a folder", o.root));
   const auto& c = o.common;
-  const auto topology = read_topology(o.root);
-  const auto options = c.options();
-  const auto taken =
-      o.root == "/" ? ProcessorLocks::here().taken(topology.cpus.back().number + 1) : std::set<int>();
-  const auto settings = settings_for(options, topology, taken);
-  const auto& placement = settings.placement;
-  const auto list = list_properties(settings, topology);
-  nlohmann::json streams = nlohmann::json::array();
-  for (const auto& stream : placement.streams)
-    streams.push_back({{"node", stream.node}, {"cpus", stream.cpus}});
-  nlohmann::json machine{{"sockets", topology.sockets()},
-                         {"nodes", topology.nodes()},
-                         {"cores", topology.cores()},
-                         {"processors", topology.cpus.size()},
-                         {"allowed", cpu_list(numbers_of(topology))},
-                         {"quota", nullptr}};
-  if (topology.quota) machine["quota"] = *topology.quota;
-  const auto binding = find_property(list, "CPU_BIND_THREAD").value;
-  for (const auto& warning : placement.warnings) options.log(LogLevel::warning, warning);
-  for (const auto& p : list)
-    c.say("{:34} {}{}{}", p.key, p.value,
-          p.asked.empty() || p.asked == p.value ? "" : fmt::format("  (asked: {})", p.asked),
-          p.reason.empty() ? "" : "  - " + p.reason);
-  for (std::size_t s = 0; s < placement.streams.size(); ++s)
-    c.say("stream {:<4} node {:<3} processors {}", s, placement.streams[s].node,
-          fmt::join(placement.streams[s].cpus, " "));
-  write_json(c, {{"properties", to_json(list)},
-                 {"machine", std::move(machine)},
-                 {"streams", std::move(streams)},
-                 {"threads_per_stream", placement.threads_each},
-                 {"binding", binding}});
+  const auto text = list_settings(c.options(), o.root);
+  const auto listing = nlohmann::ordered_json::parse(text);
+  for (const auto& [key, p] : listing.at("properties").items()) {
+    const std::string value = p.at("value"), asked = p.at("asked"), reason = p.at("reason");
+    c.say("{:34} {}{}{}", key, value, asked.empty() || asked == value ? "" : "  (asked: " + asked + ")",
+          reason.empty() ? "" : "  - " + reason);
+  }
+  std::size_t number = 0;
+  for (const auto& stream : listing.at("streams"))
+    c.say("stream {:<4} node {:<3} processors {}", number++, stream.at("node").get<int>(),
+          fmt::join(stream.at("cpus").get<std::vector<int>>(), " "));
+  write_json(c, nlohmann::json::parse(text));
   return 0;
+}
+
+void say_details(const Common& c, const nlohmann::json& j) {
+  const auto string_at = [](const nlohmann::json& of, const char* key) {
+    return of.at(key).get<std::string>();
+  };
+  c.say("oneDNN       {}", string_at(j, "onednn"));
+  c.say("oneTBB       {}", string_at(j, "tbb"));
+  c.say("processor    {}", string_at(j, "processor"));
+  const auto family = string_at(j.at("machine"), "processor");
+  c.say("family       {}{}", family.empty() ? "not known" : family,
+        j.at("rates_known") ? "" : ": kernels are estimated with the rates of Sapphire Rapids");
+  const auto features = string_at(j, "features");
+  c.say("instructions {}{}", string_at(j, "isa"), features.empty() ? "" : " (" + features + ")");
+  c.say("threads      {} of {} processors (affinity mask and container limits)", j.at("threads").get<int>(),
+        j.at("processors").get<unsigned>());
+  c.say("memory       {}", human_bytes(j.at("memory_bytes").get<double>()));
 }
 
 int run(const VersionOptions& o) {
   if (o.properties) return show_properties(o);
-  const auto& c = o.common;
-  const bool verbose = o.verbose;
-  const int usable = std::min(read_topology().limit(), static_cast<int>(std::thread::hardware_concurrency()));
-  const nlohmann::json j{{"lamina", version().substr(7)},
-                         {"onednn", onednn_version()},
-                         {"tbb", fmt::format("{}.{}", TBB_VERSION_MAJOR, TBB_VERSION_MINOR)},
-                         {"processor", processor_name()},
-                         {"isa", name_of(native_isa())},
-                         {"features", processor_features()},
-                         {"processors", std::thread::hardware_concurrency()},
-                         {"threads", usable},
-                         {"memory_bytes", total_memory()},
-                         {"machine", to_json(whole_machine())}};
-  c.say("{}", version());
-  if (verbose) {
-    c.say("oneDNN       {}", j["onednn"].get<std::string>());
-    c.say("oneTBB       {}", j["tbb"].get<std::string>());
-    c.say("processor    {}", j["processor"].get<std::string>());
-    const auto& family = this_machine().processor;
-    c.say("family       {}{}", family.empty() ? "not known" : family,
-          this_machine().rates_known ? "" : ": kernels are estimated with the rates of Sapphire Rapids");
-    const auto features = j["features"].get<std::string>();
-    c.say("instructions {}{}", j["isa"].get<std::string>(),
-          features.empty() ? "" : fmt::format(" ({})", features));
-    c.say("threads      {} of {} processors (affinity mask and container limits)", usable,
-          std::thread::hardware_concurrency());
-    c.say("memory       {}", human_bytes(total_memory()));
-  }
-  write_json(c, j);
+  const auto build = nlohmann::json::parse(describe_build());
+  o.common.say("{}", version());
+  if (o.verbose) say_details(o.common, build);
+  write_json(o.common, build);
   return 0;
 }
 

@@ -9,6 +9,7 @@
 #include <sstream>
 
 #include "lamina/draw.h"
+#include "lamina/listings.h"
 #include "lamina/optimize.h"
 #include "lamina/quantize.h"
 #include "tests/api/small_models.h"
@@ -187,6 +188,29 @@ const std::map<std::string, Call>& entries() {
        [](Objects& o) { (void)draw(o.compiled); }},
       {"lamina::draw[abi:cxx11](lamina::Model const&, lamina::Options const&, lamina::DrawOptions const&)",
        [](Objects& o) { (void)draw(o.model); }},
+      {"lamina::describe_build[abi:cxx11]()", [](Objects&) { (void)describe_build(); }},
+      {"lamina::describe_model[abi:cxx11](lamina::Model const&)",
+       [](Objects& o) { (void)describe_model(o.model); }},
+      {"lamina::list_cache[abi:cxx11](std::__cxx11::basic_string<char, std::char_traits<char>, "
+       "std::allocator<char> > const&)",
+       [](Objects&) { (void)list_cache("."); }},
+      {"lamina::list_operators[abi:cxx11](std::vector<std::__cxx11::basic_string<char, "
+       "std::char_traits<char>, std::allocator<char> >, std::allocator<std::__cxx11::basic_string<char, "
+       "std::char_traits<char>, std::allocator<char> > > > const&)",
+       [](Objects&) { (void)list_operators(); }},
+      {"lamina::list_rules[abi:cxx11](std::vector<std::__cxx11::basic_string<char, std::char_traits<char>, "
+       "std::allocator<char> >, std::allocator<std::__cxx11::basic_string<char, std::char_traits<char>, "
+       "std::allocator<char> > > > const&)",
+       [](Objects&) { (void)list_rules(); }},
+      {"lamina::list_settings[abi:cxx11](lamina::Options const&, std::__cxx11::basic_string<char, "
+       "std::char_traits<char>, std::allocator<char> > const&)",
+       [](Objects&) { (void)list_settings(); }},
+      {"lamina::prune_cache[abi:cxx11](std::__cxx11::basic_string<char, std::char_traits<char>, "
+       "std::allocator<char> > const&, unsigned long)",
+       [](Objects&) { (void)prune_cache("none", 0); }},
+      {"lamina::verify_cache[abi:cxx11](std::__cxx11::basic_string<char, std::char_traits<char>, "
+       "std::allocator<char> > const&)",
+       [](Objects&) { (void)verify_cache("."); }},
       {"lamina::draw_format_named(std::basic_string_view<char, std::char_traits<char> >)",
        [](Objects&) { (void)draw_format_named("svg"); }},
       {"lamina::draw_stage_named(std::basic_string_view<char, std::char_traits<char> >)",

@@ -55,7 +55,7 @@ TEST_F(Folder, what_was_used_longest_ago_goes_first) {
   ASSERT_EQ(all.size(), 3u);
   EXPECT_EQ(all[0].name, name_of(1));
   EXPECT_EQ(all[2].name, name_of(2));
-  const auto gone = prune_cache(folder_.string(), 2 * all[0].bytes).gone;
+  const auto gone = prune_entries(folder_.string(), 2 * all[0].bytes).gone;
   ASSERT_EQ(gone.size(), 1u);
   EXPECT_EQ(gone[0].name, name_of(1));
   EXPECT_EQ(names(), (std::vector<std::string>{name_of(2), name_of(3)}));
@@ -71,7 +71,7 @@ TEST_F(Folder, only_files_of_ours_go) {
   age(name_of(2) + ".13.0.tmp", 2h);
   put("other.tmp", "x");
   age("other.tmp", 2h);
-  prune_cache(folder_.string(), 0);
+  prune_entries(folder_.string(), 0);
   std::vector<std::string> left{"model.lamina", name_of(7), name_of(1) + ".12.0.tmp", "notes.txt",
                                 "other.tmp"};
   std::sort(left.begin(), left.end());
