@@ -1,8 +1,5 @@
 #include "graph/infer.h"
 
-#include <array>
-#include <cstring>
-
 #include "graph/limits.h"
 
 namespace lamina {
@@ -77,69 +74,5 @@ void InferContext::set(std::size_t output, TensorType type) {
 }
 
 void InferContext::fail_text(const std::string& text) const { throw Error(ErrorCode::bad_file, text); }
-
-namespace {
-
-template <class T>
-Ints read_as(const Tensor& tensor) {
-  Ints out(tensor.size());
-  for (std::size_t i = 0; i < out.size(); ++i) {
-    T v;
-    std::memcpy(&v, tensor.raw() + i * sizeof(T), sizeof(T));
-    out[i] = static_cast<std::int64_t>(v);
-  }
-  return out;
-}
-
-Ints read_packed(const Tensor& tensor) {
-  const int bits = bits_of(tensor.element_type());
-  Ints out(tensor.size());
-  for (std::size_t i = 0; i < out.size(); ++i) {
-    const std::size_t bit = i * static_cast<std::size_t>(bits);
-    int v = (std::to_integer<int>(tensor.raw()[bit / 8]) >> (bit % 8)) & ((1 << bits) - 1);
-    if (is_signed(tensor.element_type()) && v >= 1 << (bits - 1)) v -= 1 << bits;
-    out[i] = v;
-  }
-  return out;
-}
-
-}  // namespace
-
-Ints to_ints(const Tensor& tensor) {
-  switch (tensor.element_type()) {
-    case ElementType::i64:
-      return read_as<std::int64_t>(tensor);
-    case ElementType::i32:
-      return read_as<std::int32_t>(tensor);
-    case ElementType::i16:
-      return read_as<std::int16_t>(tensor);
-    case ElementType::i8:
-      return read_as<std::int8_t>(tensor);
-    case ElementType::u64: {
-      auto out = read_as<std::uint64_t>(tensor);
-      for (auto& v : out) v = v < 0 ? INT64_MAX : v;
-      return out;
-    }
-    case ElementType::u32:
-      return read_as<std::uint32_t>(tensor);
-    case ElementType::u16:
-      return read_as<std::uint16_t>(tensor);
-    case ElementType::u8:
-      return read_as<std::uint8_t>(tensor);
-    case ElementType::boolean: {
-      auto out = read_as<std::uint8_t>(tensor);
-      for (auto& v : out) v = v != 0;
-      return out;
-    }
-    case ElementType::u1:
-    case ElementType::i4:
-    case ElementType::u4:
-    case ElementType::i2:
-    case ElementType::u2:
-      return read_packed(tensor);
-    default:
-      fail(ErrorCode::bad_file, "tensor holds {}, wanted integers", name_of(tensor.element_type()));
-  }
-}
 
 }  // namespace lamina

@@ -3,6 +3,7 @@
 #include <optional>
 #include <vector>
 
+#include "base/tensor_numbers.h"
 #include "graph/graph.h"
 
 namespace lamina {
@@ -68,9 +69,5 @@ class InferContext {
 /// What is known of a small integer value that is computed from shapes: one dimension per element. Nothing
 /// when it is not such a value. (src/graph/shape_value.cc)
 std::optional<std::vector<Dim>> dims_of_value(const Graph& graph, ValueId value);
-
-/// The elements of an integer tensor (any integer type or boolean; unaligned is fine) as sizes, axes or
-/// indices: u64 beyond the range of i64 saturates. For arithmetic: to_numbers() (ops/eval.h).
-Ints to_ints(const Tensor& tensor);
 
 }  // namespace lamina

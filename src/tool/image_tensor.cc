@@ -8,8 +8,8 @@
 #include <optional>
 
 #include "base/error.h"
+#include "base/tensor_numbers.h"
 #include "base/words.h"
-#include "ops/eval.h"
 #include "tool/common.h"
 #include "tool/named_lists.h"
 

@@ -8,7 +8,6 @@
 #include "base/error.h"
 #include "base/random.h"
 #include "base/shape_only.h"
-#include "ops/eval.h"
 #include "tool/input_files.h"
 #include "tool/wanted_sizes.h"
 

@@ -6,10 +6,10 @@
 
 #include "base/error.h"
 #include "base/npz.h"
+#include "base/tensor_numbers.h"
 #include "draw/text.h"
 #include "explain/layers.h"
 #include "interpreter/interpreter.h"
-#include "ops/eval.h"
 #include "tool/classes.h"
 #include "tool/session.h"
 #include "tool/verb_list.h"

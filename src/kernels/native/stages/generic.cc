@@ -4,7 +4,7 @@
 #include "base/error.h"
 #include "base/half.h"
 #include "kernels/native/stages/loops.h"
-#include "ops/convert_number.h"
+#include "base/convert_number.h"
 
 namespace lamina::stages {
 namespace {
