@@ -9,7 +9,7 @@
 #include "base/tensor_numbers.h"
 #include "draw/text.h"
 #include "explain/layers.h"
-#include "interpreter/interpreter.h"
+#include "lamina/reference.h"
 #include "tool/classes.h"
 #include "tool/session.h"
 #include "tool/verb_list.h"
@@ -85,16 +85,9 @@ void check_labels(const RunOptions& o, const std::vector<std::string>& labels, c
 
 /// The outputs of the last step.
 std::vector<Tensor> run_steps(Session& session, bool reference, int steps) {
+  if (reference) return run_reference(session.model, session.model_inputs(), {.steps = steps}).outputs;
+  for (int step = 0; step < steps; ++step) session.request.run();
   std::vector<Tensor> results;
-  VariableValues variables;
-  InterpreterOptions options;
-  options.variables = &variables;
-  for (int step = 0; step < steps; ++step)
-    if (reference)
-      results = interpret(Inside::of(session.model).loaded().graph, session.model_inputs(), options);
-    else
-      session.request.run();
-  if (reference) return results;
   for (std::size_t i = 0; i < session.model.outputs().size(); ++i)
     results.push_back(session.request.output(i));
   return results;

@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "exec/variable_memory.h"
+#include "lamina/reference.h"
 #include "measure/tune.h"
 
 namespace lamina::tool {
@@ -64,10 +65,7 @@ std::vector<Tensor> Session::model_inputs() const {
 
 void Session::advance(int steps) {
   const auto given = model_inputs();
-  VariableValues values;
-  InterpreterOptions options;
-  options.variables = &values;
-  for (int step = 0; step < steps; ++step) interpret(impl().model().loaded().graph, given, options);
+  const auto values = run_reference(model, given, {.steps = steps}).variables;
   for (const auto& [name, value] : values) request.set_variable(name, value);
   inputs = with_variables(impl().program(), given, values);
 }

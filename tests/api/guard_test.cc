@@ -12,6 +12,7 @@
 #include "lamina/listings.h"
 #include "lamina/optimize.h"
 #include "lamina/quantize.h"
+#include "lamina/reference.h"
 #include "tests/api/small_models.h"
 
 namespace lamina {
@@ -211,6 +212,9 @@ const std::map<std::string, Call>& entries() {
       {"lamina::verify_cache[abi:cxx11](std::__cxx11::basic_string<char, std::char_traits<char>, "
        "std::allocator<char> > const&)",
        [](Objects&) { (void)verify_cache("."); }},
+      {"lamina::run_reference(lamina::Model const&, std::vector<lamina::Tensor, "
+       "std::allocator<lamina::Tensor> > const&, lamina::ReferenceOptions const&)",
+       [](Objects& o) { (void)run_reference(o.model, {}); }},
       {"lamina::draw_format_named(std::basic_string_view<char, std::char_traits<char> >)",
        [](Objects&) { (void)draw_format_named("svg"); }},
       {"lamina::draw_stage_named(std::basic_string_view<char, std::char_traits<char> >)",
