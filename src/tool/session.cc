@@ -4,7 +4,7 @@
 
 #include "base/error.h"
 #include "exec/variable_memory.h"
-#include "measure/tune.h"
+#include "lamina/benchmark.h"
 
 namespace lamina::tool {
 
@@ -31,11 +31,10 @@ Model open_model(const Common& common) {
   return model;
 }
 
-Options tuned_options(const Common& common, const Model& model, Options options,
+Options tuned_options(const Common& common, const Model& model, const Options& options,
                       const std::vector<Tensor>& inputs) {
   Progress progress("measuring kernels of " + common.model, common);
-  return tuned(model, std::move(options), inputs,
-               [&](const std::string& text) { common.note({"--tune: " + text}); });
+  return tuned(model, options, inputs, [&](const std::string& text) { common.note({"--tune: " + text}); });
 }
 
 Session::Session(const Common& common, const InputOptions& input_options, Options options,
