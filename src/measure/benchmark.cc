@@ -256,7 +256,7 @@ class Benchmark::State {
 };
 
 Benchmark::Benchmark(const CompiledModel& model, std::vector<InputGroup> groups, const LoadTimes& load)
-    : state_(guarded("Benchmark", [&] { return std::make_unique<State>(model, std::move(groups), load); })) {}
+    : state_(guarded("Benchmark::Benchmark", [&] { return std::make_unique<State>(model, std::move(groups), load); })) {}
 Benchmark::Benchmark(Benchmark&&) noexcept = default;
 Benchmark& Benchmark::operator=(Benchmark&&) noexcept = default;
 Benchmark::~Benchmark() = default;
