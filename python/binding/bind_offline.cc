@@ -7,6 +7,7 @@
 #include <nanobind/stl/vector.h>
 
 #include "arrays.h"
+#include "callables.h"
 #include "compiled.h"
 #include "errors.h"
 #include "interrupts.h"
@@ -112,15 +113,6 @@ OptimizeOptions optimize_options(const nb::dict& texts, const nb::dict& from) {
   take(from, "page", o.page);
   for (const auto& [name, value] : texts) o.set(nb::cast<std::string>(name), nb::cast<std::string>(value));
   return o;
-}
-
-/// Called without the GIL.
-ProgressCallback progress_of(nb::handle callable) {
-  if (callable.is_none()) return {};
-  return [callable](std::string_view stage, double done) {
-    const nb::gil_scoped_acquire held;
-    callable(text(stage), done);
-  };
 }
 
 /// As a bar of tqdm's wants it: how much more is done.

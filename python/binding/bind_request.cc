@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "compiled.h"
+#include "counters.h"
 #include "errors.h"
 #include "interrupts.h"
 
@@ -139,21 +140,12 @@ class Bound {
   }
 
   nb::list counters() const {
-    const auto name_of = [](LayerStatus status) {
-      return status == LayerStatus::executed        ? "executed"
-             : status == LayerStatus::optimized_out ? "optimized_out"
-                                                    : "not_run";
-    };
     std::vector<LayerCounter> all;
     {
       const Unlocked release;
       all = request_->counters();
     }
-    nb::list rows;
-    for (const auto& c : all)
-      rows.append(nb::make_tuple(text(c.name), text(c.type), text(c.kernel), text(c.into), name_of(c.status),
-                                 c.runs, c.last_us, c.average_us, c.min_us, c.cpu_us));
-    return rows;
+    return rows_of(all);
   }
 
   const char* status() const {

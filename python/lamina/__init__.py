@@ -30,6 +30,7 @@ from lamina.errors import (
     Unsupported,
 )
 from lamina.graph import Drawing
+from lamina.measuring import benchmark
 from lamina.memory import empty
 from lamina.model import Model, load
 from lamina.offline import InputCut, optimize, quantize
@@ -72,6 +73,7 @@ __all__ = [
     "Timeout",
     "Unsupported",
     "__version__",
+    "benchmark",
     "empty",
     "load",
     "optimize",

@@ -13,10 +13,13 @@
 #include "base/atomic_file.h"
 #include "base/cpu.h"
 #include "base/error.h"
+#include "base/guard.h"
 #include "base/machine.h"
 #include "base/mapped_file.h"
 #include "base/text.h"
+#include "base/users_calls.h"
 #include "kernels/onednn_isa.h"
+#include "measure/measurement.h"
 #include "measure/tune_streams.h"
 #include "saved/compiled.h"
 
@@ -149,19 +152,28 @@ class Tuner {
   Request request(const std::vector<std::string>& overrides, bool profile) const {
     auto request = compiled(overrides, profile).create_request();
     for (std::size_t i = 0; i < inputs_.size(); ++i) request.set_input(i, inputs_[i]);
-    request.run();
+    {
+      const StopWatch watch(options_.stop, [&] { request.cancel(); });
+      run(request);
+    }
     return request;
+  }
+
+  void run(Request& request) const {
+    if (options_.stop.stop_requested()) fail(ErrorCode::canceled, "choosing kernels was canceled");
+    request.run();
   }
 
   /// The shortest time of each layer.
   std::map<std::string, TunedLayer> measure(const Overrides& overrides) const {
     auto r = request(as_text(overrides), true);
+    const StopWatch watch(options_.stop, [&] { r.cancel(); });
     const auto& runner = Inside::runner_of(r);
     std::unordered_map<const PlanStep*, double> shortest;
     const auto begin = Clock::now();
     for (int runs = 0; runs < 3 || std::chrono::duration<double>(Clock::now() - begin).count() < kSeconds;
          ++runs) {
-      r.run();
+      run(r);
       for (const auto& t : runner.times()) {
         auto& us = shortest.try_emplace(t.step, t.microseconds).first->second;
         us = std::min(us, t.microseconds);
@@ -184,9 +196,13 @@ class Tuner {
   /// The median of rounds in which the model as estimated and the one with overrides take turns.
   double times_faster(const Overrides& overrides) const {
     auto before = request({}, false), now = request(as_text(overrides), false);
-    const auto once = [](Request& r) {
+    const StopWatch watch(options_.stop, [&] {
+      before.cancel();
+      now.cancel();
+    });
+    const auto once = [this](Request& r) {
       const auto begin = Clock::now();
-      r.run();
+      run(r);
       return std::chrono::duration<double>(Clock::now() - begin).count();
     };
     const int runs = std::clamp(static_cast<int>(2e-3 / std::max(once(before), 1e-9)), 1, 100);
@@ -284,8 +300,10 @@ std::vector<std::string> measured_overrides(const Model& model, const Options& o
   return Tuner(model, options, inputs).run();
 }
 
-Options tuned(const Model& model, Options options, const std::vector<Tensor>& inputs,
-              const std::function<void(const std::string&)>& note) {
+namespace {
+
+Options tuned_options(const Model& model, Options options, const std::vector<Tensor>& inputs,
+                      const NoteCallback& note) {
   if (options.max_isa != kNativeIsa)
     limit_isa(options.max_isa, limit_onednn);  // before the machine is looked at
   const auto key = key_of(model, options, inputs);
@@ -325,6 +343,16 @@ Options tuned(const Model& model, Options options, const std::vector<Tensor>& in
   }
   apply(*measured);
   return options;
+}
+
+}  // namespace
+
+Options tuned(const Model& model, const Options& options, const std::vector<Tensor>& inputs,
+              const NoteCallback& note) {
+  return guarded("tuned", [&] {
+    return tuned_options(
+        model, options, inputs, note ? of_user(note) : [](const std::string&) {});
+  });
 }
 
 }  // namespace lamina

@@ -4,6 +4,8 @@
 #include <chrono>
 
 #include "api/inside.h"
+#include "base/error.h"
+#include "measure/measurement.h"
 
 namespace lamina {
 namespace {
@@ -37,6 +39,9 @@ double inferences_per_second(const Model& model, Options options, int streams,
     requests.push_back(compiled.create_request());
     for (std::size_t i = 0; i < inputs.size(); ++i) requests.back().set_input(i, inputs[i]);
   }
+  const StopWatch watch(options.stop, [&] {
+    for (auto& r : requests) r.cancel();
+  });
   for (auto& r : requests) r.start();
   for (auto& r : requests) r.wait();
   for (auto& r : requests) r.start();
@@ -44,6 +49,7 @@ double inferences_per_second(const Model& model, Options options, int streams,
   double seconds = 0;
   std::size_t done = 0;
   while (seconds < kStreamSeconds || done < 2 * requests.size()) {
+    if (options.stop.stop_requested()) fail(ErrorCode::canceled, "choosing streams was canceled");
     auto& r = requests[done++ % requests.size()];
     r.wait();
     seconds = std::chrono::duration<double>(Clock::now() - begin).count();

@@ -26,7 +26,7 @@ Entry number_entry(std::string name, double value) {
 }
 
 /// "--iterations -niter=10" is the option -niter with the value 10; without '=' it has none.
-std::vector<Entry> command_line(const BenchmarkOptions& o) {
+std::vector<Entry> command_line(const BenchmarkCommand& o) {
   std::vector<Entry> out;
   for (const auto& text : o.written) {
     const auto word = text.substr(text.find(' ') + 1);
@@ -46,25 +46,25 @@ std::vector<Entry> setup(const Outcome& r) {
   const auto& o = r.o;
   return {text_entry("topology", std::filesystem::path(o.common.model).stem().string()),
           text_entry("target device", "CPU"),
-          text_entry("API", r.traffic.sync ? "sync" : "async"),
+          text_entry("API", r.report.sync ? "sync" : "async"),
           Entry{"inference_only", o.inference_only, o.inference_only == "true"},
           text_entry("precision", precision_of(*r.l.compiled)),
-          whole_entry("batch size", static_cast<std::size_t>(r.l.groups[0].batch)),
+          whole_entry("batch size", static_cast<std::size_t>(r.report.groups[0].batch)),
           whole_entry("number of iterations", o.counted ? static_cast<std::size_t>(o.iterations) : 0),
-          whole_entry("number of parallel infer requests", static_cast<std::size_t>(r.traffic.requests)),
+          whole_entry("number of parallel infer requests", r.report.requests),
           number_entry("duration (ms)", o.timed ? 1e3 * o.seconds : 0),
-          whole_entry("number of CPU streams", static_cast<std::size_t>(r.traffic.streams))};
+          whole_entry("number of CPU streams", static_cast<std::size_t>(r.report.streams))};
 }
 
-void add_latencies(std::vector<Entry>& out, const std::vector<double>& ms, int percent) {
+void add_latencies(std::vector<Entry>& out, const Latencies& l, int percent) {
   if (percent == 50)
-    out.push_back(number_entry("latency (ms)", at_percent(ms, 50)));
+    out.push_back(number_entry("latency (ms)", at_percent(l.ms, 50)));
   else
     out.push_back(
-        number_entry(fmt::format("latency ({} percentile) (ms)", percent), at_percent(ms, percent)));
-  out.push_back(number_entry("avg latency", mean_of(ms)));
-  out.push_back(number_entry("min latency", ms.empty() ? 0 : ms.front()));
-  out.push_back(number_entry("max latency", ms.empty() ? 0 : ms.back()));
+        number_entry(fmt::format("latency ({} percentile) (ms)", percent), at_percent(l.ms, percent)));
+  out.push_back(number_entry("avg latency", l.mean()));
+  out.push_back(number_entry("min latency", l.min()));
+  out.push_back(number_entry("max latency", l.max()));
 }
 
 std::vector<Entry> results(const Outcome& r) {
@@ -72,17 +72,17 @@ std::vector<Entry> results(const Outcome& r) {
   if (!r.o.from_file) out.push_back(number_entry("read model time (ms)", r.l.read_ms));
   out.push_back(number_entry("compile model time (ms)", r.l.compile_ms));
   if (!r.o.no_warmup) out.push_back(number_entry("first inference time (ms)", r.l.first_ms));
-  out.push_back(number_entry("total execution time (ms)", 1e3 * r.latencies.seconds));
-  out.push_back(whole_entry("total number of iterations", r.latencies.ms.size()));
-  add_latencies(out, r.latencies.ms, r.o.percentile);
-  for (std::size_t g = 0; g < r.l.groups.size() && r.o.pcseq; ++g) {
-    out.push_back(text_entry("group", r.l.groups[g].name));
-    const auto& ms = r.latencies.groups[g];
-    out.push_back(number_entry("avg latency", mean_of(ms)));
-    out.push_back(number_entry("min latency", ms.empty() ? 0 : ms.front()));
-    out.push_back(number_entry("max latency", ms.empty() ? 0 : ms.back()));
+  out.push_back(number_entry("total execution time (ms)", 1e3 * r.report.seconds));
+  out.push_back(whole_entry("total number of iterations", r.report.latencies.ms.size()));
+  add_latencies(out, r.report.latencies, r.o.percentile);
+  for (std::size_t g = 0; g < r.report.groups.size() && r.o.pcseq; ++g) {
+    out.push_back(text_entry("group", r.report.groups[g].name));
+    const auto& l = r.report.groups[g].latencies;
+    out.push_back(number_entry("avg latency", l.mean()));
+    out.push_back(number_entry("min latency", l.min()));
+    out.push_back(number_entry("max latency", l.max()));
   }
-  out.push_back(number_entry("throughput", r.fps()));
+  out.push_back(number_entry("throughput", r.report.throughput()));
   return out;
 }
 
@@ -133,9 +133,9 @@ class Reports {
   }
 
   void counters(const std::string& type) const {
-    auto tables = r_.counters;
-    if (type == "average") tables = {mean_counters(r_.counters)};
-    if (type == "sorted") tables = {mean_counters(r_.counters)};
+    auto tables = r_.report.counters;
+    if (type == "average") tables = {mean_counters(r_.report.counters)};
+    if (type == "sorted") tables = {mean_counters(r_.report.counters)};
     if (type == "sorted")
       for (auto& rows : tables) rows = sorted_as(std::move(rows), r_.o.pcsort.empty() ? "sort" : r_.o.pcsort);
     const auto name = type == "sorted" ? std::string("benchmark_sorted_report")
@@ -169,7 +169,7 @@ void Writings::check() const {
   if (!failed_.empty()) fail(ErrorCode::bad_file, "{}", fmt::join(failed_, "; "));
 }
 
-void make_report_folder(const BenchmarkOptions& o) {
+void make_report_folder(const BenchmarkCommand& o) {
   std::error_code error;
   std::filesystem::create_directories(o.report_folder, error);
   if (error || !std::filesystem::is_directory(o.report_folder, error))

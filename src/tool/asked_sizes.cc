@@ -83,7 +83,7 @@ std::vector<std::pair<std::string, Sizes>> shape_sizes(const std::vector<std::st
   return out;
 }
 
-std::map<std::string, Sizes> asked_sizes(const BenchmarkOptions& o, const std::vector<Port>& ports) {
+std::map<std::string, Sizes> asked_sizes(const BenchmarkCommand& o, const std::vector<Port>& ports) {
   const auto all = shape_sizes(o.common.shape, names_of(ports));
   return {all.begin(), all.end()};
 }

@@ -33,6 +33,6 @@ std::string input_named(const std::string& option, const std::string& name, cons
 std::vector<std::pair<std::string, Sizes>> shape_sizes(const std::vector<std::string>& values,
                                                        const std::vector<std::string>& inputs);
 /// The sizes that -shape gives, by input.
-std::map<std::string, Sizes> asked_sizes(const BenchmarkOptions& o, const std::vector<Port>& ports);
+std::map<std::string, Sizes> asked_sizes(const BenchmarkCommand& o, const std::vector<Port>& ports);
 
 }  // namespace lamina::tool

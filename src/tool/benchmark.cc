@@ -4,11 +4,9 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "api/inside.h"
 #include "base/atomic_file.h"
 #include "base/cpu.h"
 #include "base/error.h"
-#include "explain/runtime_graph.h"
 #include "tool/benchmark_app.h"
 #include "tool/device_config.h"
 #include "tool/interrupt.h"
@@ -19,15 +17,23 @@
 namespace lamina::tool {
 namespace {
 
-Traffic traffic_of(const BenchmarkOptions& o, const CompiledModel& compiled) {
-  const auto best = static_cast<int>(compiled.optimal_requests());
-  Traffic t{compiled.streams(), compiled.threads(), o.api == "sync" ? 1 : o.requests > 0 ? o.requests : best};
+/// Streams as they were made, and requests in flight.
+struct Traffic {
+  int streams;
+  std::size_t requests;
+  bool sync;
+};
+
+Traffic traffic_of(const BenchmarkCommand& o, const CompiledModel& compiled) {
+  const auto asked = static_cast<std::size_t>(o.requests);
+  Traffic t{compiled.streams(), asked > 0 ? asked : compiled.optimal_requests(), o.api == "sync"};
+  if (t.sync) t.requests = 1;
   // lamina's own form takes the shorter way with one request.
-  t.sync = o.api == "sync" || (!o.app && o.api.empty() && t.requests == 1);
+  t.sync = t.sync || (!o.app && o.api.empty() && t.requests == 1);
   return t;
 }
 
-void check_words(const BenchmarkOptions& o) {
+void check_words(const BenchmarkCommand& o) {
   if (o.runtime_graph == "-") throw UsageError("--runtime-graph -: wanted FILE.xml");
   if (o.trace == "-") throw UsageError("--trace -: wanted FILE.json");
   if (!o.interactive) return;
@@ -39,7 +45,7 @@ void check_words(const BenchmarkOptions& o) {
 }
 
 /// What is found now is not found after the measurement. Pipes and devices are not touched.
-void check_targets(const BenchmarkOptions& o) {
+void check_targets(const BenchmarkCommand& o) {
   std::vector<std::string> paths{o.runtime_graph, o.trace, o.common.json};
   if (o.wants_reports()) {
     make_report_folder(o);
@@ -56,7 +62,7 @@ void check_targets(const BenchmarkOptions& o) {
 }
 
 /// Steps 1 to 3.
-Options prepare(BenchmarkOptions& o, const Given& given, const Steps& steps) {
+Options prepare(BenchmarkCommand& o, const Given& given, const Steps& steps) {
   steps.step(1);
   steps.info("Parsing input parameters");
   for (const auto& line : o.idle) steps.warn(line);
@@ -76,31 +82,38 @@ Options prepare(BenchmarkOptions& o, const Given& given, const Steps& steps) {
 }
 
 /// Steps 8 and 9, and how to measure. Iterations go up to a multiple of the requests.
-LoadPattern pattern_of(BenchmarkOptions& o, const Subject& l, const Traffic& t, const Steps& steps) {
+BenchmarkOptions how_to_measure(BenchmarkCommand& o, const Subject& l, const Traffic& t, const Steps& steps) {
   steps.step(8);
   steps.info("Model:");
   for (const auto& p : l.compiled->properties()) steps.info(fmt::format("  {}: {}", p.key, p.value));
   steps.step(9);
   for (const auto& line : l.notes) steps.note(line);
   if (o.inference_only.empty()) o.inference_only = l.groups.size() > 1 ? "false" : "true";
-  if (o.counted && !t.sync && o.iterations % t.requests != 0) {
-    const auto aligned = (o.iterations + t.requests - 1) / t.requests * t.requests;
+  const auto requests = static_cast<long>(t.requests);
+  if (o.counted && !t.sync && o.iterations % requests != 0) {
+    const auto aligned = (o.iterations + requests - 1) / requests * requests;
     steps.warn(fmt::format("{}: {} iterations become {}, a multiple of {} requests",
-                           o.typed("--iterations", "-niter"), o.iterations, aligned, t.requests));
+                           o.typed("--iterations", "-niter"), o.iterations, aligned, requests));
     o.iterations = aligned;
   }
-  LoadPattern c;
-  c.until = {o.timed ? o.seconds : 0, o.counted ? static_cast<std::size_t>(o.iterations) : 1};
-  c.requests = static_cast<std::size_t>(t.requests);
-  c.sync = t.sync;
-  c.copies = o.inference_only == "false";
-  c.warm = !o.no_warmup;
-  c.most_frames = o.most_frames;
-  return c;
+  BenchmarkOptions how;
+  how.seconds = o.timed ? o.seconds : 0;
+  how.iterations = o.counted ? static_cast<std::size_t>(o.iterations) : 0;
+  how.api = t.sync ? BenchmarkApi::sync : BenchmarkApi::async;
+  how.requests = t.requests;
+  how.copy_inputs = o.inference_only == "false";
+  how.warm_up = !o.no_warmup;
+  how.frames_per_second = o.most_frames;
+  how.percentile = o.percentile;
+  how.layers = o.pc && !o.app;
+  how.counters = o.wants_counters();
+  how.trace = !o.trace.empty();
+  how.runtime_graph = !o.runtime_graph.empty();
+  return how;
 }
 
 /// What stands in brackets behind step 10.
-std::string limits_of(const BenchmarkOptions& o, const Traffic& t) {
+std::string limits_of(const BenchmarkCommand& o, const Traffic& t) {
   std::string text = t.sync
                          ? "Start inference synchronously"
                          : fmt::format("Start inference asynchronously, {} inference requests", t.requests);
@@ -112,7 +125,7 @@ std::string limits_of(const BenchmarkOptions& o, const Traffic& t) {
 }
 
 /// -niter 0: the model is compiled, and that is all.
-int stop_here(const BenchmarkOptions& o, const Subject& l, const Steps& steps) {
+int stop_here(const BenchmarkCommand& o, const Subject& l, const Steps& steps) {
   for (const auto& line : l.notes) steps.note(line);
   if (o.pc || !o.runtime_graph.empty() || !o.trace.empty() || !o.report_type.empty() || !o.pcsort.empty())
     steps.warn(fmt::format("{} 0: nothing is measured, there is nothing to report",
@@ -124,71 +137,57 @@ int stop_here(const BenchmarkOptions& o, const Subject& l, const Steps& steps) {
 }
 
 /// Step 11.
-void tell_outcome(const Outcome& r, const Profile& profile, const std::vector<RequestTrace>& traces,
-                  RequestTrace::Time begin, const Steps& steps) {
+void tell_outcome(const Outcome& r, const Steps& steps) {
   const auto& o = r.o;
   steps.step(11);
-  auto document = document_of(r);
-  if (!o.app) print_figures(r, document);
-  if (o.pc && !o.app)
-    report_layers(o.common, profile, measure_limits(r.l.compiled->threads()), static_cast<std::size_t>(o.top),
-                  o.pcsort, document);
+  if (!o.app) print_figures(r);
+  if (r.report.layers) print_layers(o.common, *r.report.layers, static_cast<std::size_t>(o.top), o.pcsort);
   Writings writings;
   if (!o.runtime_graph.empty())
-    writings.attempt([&] {
-      write_file(o.runtime_graph, runtime_graph(std::filesystem::path(o.common.model).stem().string(),
-                                                Inside::of(*r.l.compiled), profile));
-    });
-  if (!o.trace.empty())
-    writings.attempt([&] { write_file(o.trace, trace_text(o.common.model, traces, begin)); });
+    writings.attempt([&] { write_file(o.runtime_graph, r.report.runtime_graph); });
+  if (!o.trace.empty()) writings.attempt([&] { write_file(o.trace, r.report.trace); });
   write_reports(r, steps, writings);
   if (o.app) say_counters(r);
   if (o.app) say_closing_block(r, steps);
-  writings.attempt([&] { write_json(o.common, document); });
+  writings.attempt([&] { write_json(o.common, nlohmann::json::parse(r.report.json())); });
   writings.check();
 }
 
-int run_benchmark(BenchmarkOptions& o, const Given& given) {
+int run_benchmark(BenchmarkCommand& o, const Given& given) {
   check_words(o);
   const Steps steps(o.app && !o.interactive, o.common);
   const auto options = prepare(o, given, steps);
   if (o.interactive) return interactive(o, options);
   auto l = load(o, options, steps);
   if (o.only_compiles()) return stop_here(o, l, steps);
-  if (!o.app && !o.no_warmup) warm_up(l);
+  if (!o.app && !o.no_warmup) l.warm_up();
   std::optional<Interruptible> measuring(std::in_place);
   const auto traffic = traffic_of(o, *l.compiled);
-  const auto pattern = pattern_of(o, l, traffic, steps);
+  auto how = how_to_measure(o, l, traffic, steps);
   steps.step(10, limits_of(o, traffic));
   steps.info(
-      pattern.copies
+      how.copy_inputs
           ? "Benchmarking in full mode (inputs filling are included in measurement loop)."
           : "Benchmarking in inference only mode (inputs filling are not included in measurement loop).");
   if (o.app && !o.no_warmup) {
-    warm_up(l);
+    l.warm_up();
     steps.info(fmt::format("First inference took {:.2f} ms", l.first_ms));
   }
-  Profile profile;
-  auto* const into = (o.pc && !o.app) || !o.runtime_graph.empty() ? &profile : nullptr;
-  std::vector<RequestTrace> traces;
-  Outcome r{o, l, traffic, {}, {}};
-  const auto begin = std::chrono::steady_clock::now();
+  how.stop = measuring->stop();
+  Outcome r{o, l, {}};
   {
     Progress progress("measuring " + o.common.model, o.common);
-    r.latencies = measure(l, pattern,
-                          {.profile = into,
-                           .counters = o.wants_counters() ? &r.counters : nullptr,
-                           .traces = o.trace.empty() ? nullptr : &traces});
+    r.report = l.benchmark->measure(how);
   }
   measuring.reset();  // the report may take longer than an interrupted process has
   if (interrupted())
-    tell(fmt::format("lamina: interrupted: these are the results of {} run{}", r.latencies.ms.size(),
-                     r.latencies.ms.size() == 1 ? "" : "s"));
-  tell_outcome(r, profile, traces, begin, steps);
+    tell(fmt::format("lamina: interrupted: these are the results of {} run{}", r.report.latencies.ms.size(),
+                     r.report.latencies.ms.size() == 1 ? "" : "s"));
+  tell_outcome(r, steps);
   return interrupted() ? 128 + interrupted() : 0;
 }
 
-void add_report_options(OptionSet& options, BenchmarkOptions& o) {
+void add_report_options(OptionSet& options, BenchmarkCommand& o) {
   options.choice("--report-type", o.report_type,
                  {"no_counters", "average_counters", "detailed_counters", "sort_detailed_counters"}, "TYPE",
                  "Write benchmark_report.csv, with times of layers: average_counters, detailed_counters");
@@ -211,7 +210,7 @@ void add_report_options(OptionSet& options, BenchmarkOptions& o) {
                "Settings: {\"CPU\": {\"NUM_STREAMS\": \"3\"}}; the command line wins");
 }
 
-void add_traffic_options(OptionSet& options, BenchmarkOptions& o) {
+void add_traffic_options(OptionSet& options, BenchmarkCommand& o) {
   options.choice("--api", o.api, {"sync", "async"}, "API", "sync: one request at a time");
   options.number("--requests", o.requests, 1, 1024, "N",
                  "Requests in flight; a latency begins when its request is started (default: the best number "
@@ -243,7 +242,7 @@ void add_traffic_options(OptionSet& options, BenchmarkOptions& o) {
 }
 
 /// lamina's own options beside those that were spelt as benchmark_app's.
-void complete_written(BenchmarkOptions& o, const OptionSet& options) {
+void complete_written(BenchmarkCommand& o, const OptionSet& options) {
   for (const auto& [name, value] : options.written()) {
     const auto spelt = std::any_of(o.written.begin(), o.written.end(),
                                    [&, n = name](const auto& w) { return w.starts_with(n + " "); });
@@ -255,7 +254,7 @@ void complete_written(BenchmarkOptions& o, const OptionSet& options) {
 }  // namespace
 
 Verb setup_benchmark(OptionSet& options) {
-  auto o = std::make_shared<BenchmarkOptions>();
+  auto o = std::make_shared<BenchmarkCommand>();
   o->inputs.layouts_of_any = true;
   o->inputs.files_in_order = true;
   add_model(options, o->common);

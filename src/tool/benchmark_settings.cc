@@ -10,7 +10,7 @@
 
 namespace lamina::tool {
 
-std::string BenchmarkOptions::typed(const std::string& own, const std::string& app_name) const {
+std::string BenchmarkCommand::typed(const std::string& own, const std::string& app_name) const {
   for (const auto& text : written)
     if (text.starts_with(own + " ")) {
       const auto word = text.substr(own.size() + 1);
@@ -37,7 +37,7 @@ std::vector<std::string> fields_as_pairs(const Common& c, const Given& given) {
 }
 
 /// Settings that the command line decides, though by another key.
-std::set<std::string> decided(const BenchmarkOptions& o, const Given& given) {
+std::set<std::string> decided(const BenchmarkCommand& o, const Given& given) {
   std::set<std::string> out;
   const std::vector<std::string> precision{"INFERENCE_PRECISION_HINT", "ENFORCE_BF16", "EXECUTION_MODE_HINT"};
   const auto set = o.common.options().given;
@@ -49,7 +49,7 @@ std::set<std::string> decided(const BenchmarkOptions& o, const Given& given) {
 }
 
 /// What --load-config says goes before all else: the command line wins.
-void take_config(BenchmarkOptions& o, const Given& given, const Steps& steps) {
+void take_config(BenchmarkCommand& o, const Given& given, const Steps& steps) {
   if (o.load_config.empty()) return;
   std::vector<std::string> others, pairs;
   const auto idle = decided(o, given);
@@ -70,7 +70,7 @@ PerformanceHint hint_of(const std::string& word) {
 }
 
 /// benchmark_app's defaults, and what depends on each other.
-void complete(BenchmarkOptions& o, const Options& options, const Steps& steps) {
+void complete(BenchmarkCommand& o, const Options& options, const Steps& steps) {
   constexpr double kAppSeconds = 60;
   if (o.app && !o.timed && !o.counted) o.timed = true, o.seconds = kAppSeconds;
   if (!o.app && !o.timed && !o.counted) o.timed = true;
@@ -99,7 +99,7 @@ void complete(BenchmarkOptions& o, const Options& options, const Steps& steps) {
 }
 
 /// What the command line says of streams, as options say it.
-Options with_streams(const BenchmarkOptions& o, Options options) {
+Options with_streams(const BenchmarkCommand& o, Options options) {
   if (!o.hint.empty()) {
     options.hint = hint_of(o.hint);
     options.given.insert("PERFORMANCE_HINT");  // NONE, too, is asked for
@@ -117,7 +117,7 @@ Options with_streams(const BenchmarkOptions& o, Options options) {
 
 }  // namespace
 
-Options settings_of(BenchmarkOptions& o, const Given& given, const Steps& steps) {
+Options settings_of(BenchmarkCommand& o, const Given& given, const Steps& steps) {
   take_config(o, given, steps);
   auto options = o.common.options();
   complete(o, options, steps);

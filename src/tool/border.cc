@@ -21,7 +21,7 @@ ElementType type_of(const std::string& option, const std::string& text) {
 /// What is asked, input by input.
 class Asked {
  public:
-  Asked(const Model& model, const BenchmarkOptions& o)
+  Asked(const Model& model, const BenchmarkCommand& o)
       : o_(o), model_(model), layouts_(o.inputs.image.layout, model.inputs()) {}
 
   BorderRequest made() && {
@@ -99,7 +99,7 @@ class Asked {
     return channel_axis(Shape(dims), letters, channels) != std::string::npos;
   }
 
-  const BenchmarkOptions& o_;
+  const BenchmarkCommand& o_;
   const Model& model_;
   const Layouts layouts_;
   BorderRequest out_;
@@ -107,7 +107,7 @@ class Asked {
 
 }  // namespace
 
-Model with_border(const Model& model, const BenchmarkOptions& o) {
+Model with_border(const Model& model, const BenchmarkCommand& o) {
   if (o.types.empty() && o.mean_values.empty() && o.scale_values.empty()) return model;
   if (!model.unsupported().empty()) return model;  // compiling says so
   try {

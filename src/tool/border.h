@@ -8,6 +8,6 @@ namespace lamina::tool {
 /// The model with those steps in front and behind, each a layer of its own: inputs are converted, then (x -
 /// mean) / scale by channel. The model itself if no option asks for a layer. Throws UsageError for types and
 /// values that do not fit, Error(bad_input) for an unknown name.
-Model with_border(const Model& model, const BenchmarkOptions& o);
+Model with_border(const Model& model, const BenchmarkCommand& o);
 
 }  // namespace lamina::tool

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <fstream>
 #include <iostream>
 #include <nlohmann/json.hpp>
 #include <thread>
@@ -251,21 +250,6 @@ ProgressCallback Progress::callback() const {
     if (shows && !state->ended) state->show();
   };
 }
-
-namespace {
-
-double status_mb(const std::string& key) {
-  std::ifstream in("/proc/self/status");
-  std::string line;
-  while (std::getline(in, line))
-    if (line.rfind(key, 0) == 0) return std::atof(line.c_str() + key.size()) / 1024;
-  return 0;
-}
-
-}  // namespace
-
-double resident_mb() { return status_mb("VmRSS:"); }
-double peak_resident_mb() { return status_mb("VmHWM:"); }
 
 void require_page_name(const std::string& path, std::string_view option) {
   const auto ending = lower_case(std::filesystem::path(path).extension().string());

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "base/resident_memory.h"
 #include "base/text.h"
 #include "draw/text.h"
 #include "lamina/lamina.h"
@@ -78,9 +79,5 @@ class UsageError : public std::runtime_error {
 
 /// Throws UsageError for a name that the option gives and that is not one of a page; none is asked for by "".
 void require_page_name(const std::string& path, std::string_view option = "--report");
-
-/// Resident memory of the process in MiB: now, and at most so far.
-double resident_mb();
-double peak_resident_mb();
 
 }  // namespace lamina::tool

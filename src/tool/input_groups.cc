@@ -5,6 +5,7 @@
 #include <optional>
 #include <set>
 
+#include "api/inside.h"
 #include "base/error.h"
 #include "base/words.h"
 #include "tool/asked_sizes.h"
@@ -16,7 +17,7 @@ namespace lamina::tool {
 namespace {
 
 /// "x[1,3][2,3],y[4]" or "[1,3][2,3]": each input's shapes.
-std::map<std::string, std::vector<Dims>> data_shapes(const BenchmarkOptions& o,
+std::map<std::string, std::vector<Dims>> data_shapes(const BenchmarkCommand& o,
                                                      const std::vector<Port>& ports) {
   std::map<std::string, std::vector<Dims>> out;
   for (const auto& text : o.data_shape) {
@@ -45,7 +46,7 @@ std::map<std::string, std::vector<Dims>> data_shapes(const BenchmarkOptions& o,
 
 class Grouping {
  public:
-  Grouping(const BenchmarkOptions& o, const Model& model, const Steps& steps)
+  Grouping(const BenchmarkCommand& o, const Model& model, const Steps& steps)
       : o_(o),
         ports_(model.inputs()),
         steps_(steps),
@@ -172,7 +173,7 @@ class Grouping {
   std::int64_t batch_of(const std::vector<Tensor>& inputs, std::vector<std::string>& notes) const;
   void fill_image_info(std::vector<Tensor>& inputs, std::vector<std::string>& notes) const;
 
-  const BenchmarkOptions& o_;
+  const BenchmarkCommand& o_;
   const std::vector<Port>& ports_;
   const Steps& steps_;
   std::map<std::string, std::vector<Dims>> data_;
@@ -252,7 +253,7 @@ void Grouping::fill_image_info(std::vector<Tensor>& inputs, std::vector<std::str
 
 }  // namespace
 
-std::vector<InputGroup> gather_groups(const BenchmarkOptions& o, const Model& model, const Steps& steps,
+std::vector<InputGroup> gather_groups(const BenchmarkCommand& o, const Model& model, const Steps& steps,
                                       std::vector<std::string>& notes) {
   return Grouping(o, model, steps).made(notes);
 }

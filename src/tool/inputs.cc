@@ -68,17 +68,6 @@ class NamedSizes {
   const InputOptions& o_;
 };
 
-/// Quantised numbers and pixels have their type's whole range. Wider integers are kept small: most are
-/// indices.
-Tensor seeded_values(ElementType type, const Dims& shape, std::uint64_t seed) {
-  const bool whole = is_integer(type) && bits_of(type) <= 8 && type != ElementType::u1;
-  if (!whole) return seeded_tensor(type, shape, seed);
-  Tensor t(type, shape);
-  SplitMix random(seed);
-  for (std::size_t i = 0; i < t.bytes(); ++i) t.raw()[i] = static_cast<std::byte>(random.next());
-  return t;
-}
-
 /// Sizes of an input that is filled with random values, as far as they are given.
 OpenInput sizes_to_make(const Port& port, const AskedShapes& shapes, const NamedSizes& sizes) {
   OpenInput out{.port = &port, .shape = shape_of(port, shapes)};
@@ -98,7 +87,7 @@ Tensor made_up(const Port& port, const Dims& shape, const InputOptions& o, std::
                               fmt::join(shape, ","),
                               as_compiled ? ", the shape that it was compiled for" : ""));
   if (o.only_shapes) return shape_only(port.type, shape);
-  return seeded_values(port.type, shape, o.seed + 1000 * (index + 1));
+  return seeded_input(port.type, shape, o.seed + 1000 * (index + 1));
 }
 
 /// The batch goes before what --shape says, which is told.

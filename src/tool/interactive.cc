@@ -12,42 +12,48 @@ namespace {
 
 void answer(const nlohmann::json& j) { std::cout << j.dump() << "\n" << std::flush; }
 
-void measure_line(const Subject& l, double seconds) {
-  LoadPattern pattern{.until = {seconds}};
-  if (l.compiled->streams() > 1) {
-    pattern.sync = false;
-    pattern.requests = l.compiled->optimal_requests();
-    const auto m = measure(l, pattern);
-    answer({{"n", m.ms.size()}, {"throughput_fps", m.per_second()}});
-    return;
-  }
-  const auto m = measure(l, pattern);
-  answer({{"n", m.ms.size()},
-          {"latency_ms",
-           {{"median", percentile_of(m.ms, 0.5)}, {"min", m.ms.front()}, {"p90", percentile_of(m.ms, 0.9)}}},
-          {"throughput_fps", m.per_second()}});
+void measure_line(Subject& l, double seconds) {
+  const bool streams = l.compiled->streams() > 1;
+  const auto r =
+      l.benchmark->measure({.seconds = seconds, .api = streams ? BenchmarkApi::async : BenchmarkApi::sync});
+  const auto n = r.latencies.ms.size();
+  nlohmann::json line{{"n", n}, {"throughput_fps", static_cast<double>(n) / r.seconds}};
+  if (!streams)
+    line["latency_ms"] = {{"median", r.latencies.percentile(50)},
+                          {"min", r.latencies.min()},
+                          {"p90", r.latencies.percentile(90)}};
+  answer(line);
 }
 
-void save(const Subject& l, const std::string& path) {
-  l.request->run();
+/// With the inputs of the first group.
+Request request_of(const Subject& l) {
+  auto request = l.compiled->create_request();
+  const auto& inputs = l.groups[0].inputs;
+  for (std::size_t i = 0; i < inputs.size(); ++i) request.set_input(i, inputs[i]);
+  return request;
+}
+
+void save(const Subject& l, Request& request, const std::string& path) {
+  request.run();
   NpzFile arrays;
   for (std::size_t i = 0; i < l.outputs.size(); ++i)
-    arrays.emplace_back(l.outputs[i].name, l.request->output(i));
+    arrays.emplace_back(l.outputs[i].name, request.output(i));
   write_npz(path, arrays);
   answer({{"ok", true}});
 }
 
 }  // namespace
 
-int interactive(const BenchmarkOptions& o, const Options& options) {
+int interactive(const BenchmarkCommand& o, const Options& options) {
   auto l = load(o, options, Steps(false, o.common));
-  warm_up(l);
+  l.warm_up();
   o.common.note(l.notes);
   answer({{"ready", true},
           {"name", version()},
           {"load_ms", l.load_ms},
           {"first_inference_ms", l.first_ms},
           {"before_mb", l.before_mb}});
+  auto request = request_of(l);
   std::string line;
   while (std::getline(std::cin, line)) {
     std::istringstream words(line);
@@ -62,10 +68,10 @@ int interactive(const BenchmarkOptions& o, const Options& options) {
       if (verb == "measure" && is_number) {
         measure_line(l, number);
       } else if (verb == "run" && is_number) {
-        for (int i = 0; i < static_cast<int>(number); ++i) l.request->run();
+        for (int i = 0; i < static_cast<int>(number); ++i) request.run();
         answer({{"ok", true}});
       } else if (verb == "save" && !argument.empty()) {
-        save(l, argument);
+        save(l, request, argument);
       } else {
         answer({{"error", "unknown command"}});
       }

@@ -56,6 +56,12 @@ void end_by_signals() {
 Interruptible::Interruptible() {
   noted.store(0);
   only_noted.store(true);
+  // A handler cannot request a stop itself: that is no call for handlers.
+  watch_ = std::jthread([stop = stop_](const std::stop_token& over) mutable {
+    for (; !over.stop_requested() && interrupted() == 0;)
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    if (interrupted() != 0) stop.request_stop();
+  });
 }
 
 Interruptible::~Interruptible() {

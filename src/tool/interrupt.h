@@ -1,5 +1,7 @@
 #pragma once
 /// Ctrl-C and requests to terminate (SIGINT, SIGTERM).
+#include <stop_token>
+#include <thread>
 
 namespace lamina::tool {
 
@@ -16,6 +18,12 @@ class Interruptible {
   ~Interruptible();
   Interruptible(const Interruptible&) = delete;
   Interruptible& operator=(const Interruptible&) = delete;
+  /// A stop is requested soon after the signal.
+  std::stop_token stop() const { return stop_.get_token(); }
+
+ private:
+  std::stop_source stop_;
+  std::jthread watch_;
 };
 
 /// The signal that was noted since the last Interruptible began; 0: none. Any thread may ask.

@@ -1,7 +1,6 @@
 #pragma once
 /// The results of a measurement, and the functions that print and write them.
 #include <functional>
-#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
@@ -9,26 +8,14 @@
 
 namespace lamina::tool {
 
-/// Streams as they were made, and requests in flight.
-struct Traffic {
-  int streams, each, requests;
-  bool sync = false;
-  int threads() const { return std::max(streams, 1) * each; }
-};
-
 struct Outcome {
-  const BenchmarkOptions& o;
+  const BenchmarkCommand& o;
   const Subject& l;
-  Traffic traffic;
-  Latencies latencies;
-  std::vector<Counters> counters = {};  ///< of each request
-  double frames() const;
-  double fps() const { return frames() / latencies.seconds; }
+  BenchmarkReport report;
 };
 
-/// lamina's own document and lines.
-nlohmann::json document_of(const Outcome& r);
-void print_figures(const Outcome& r, const nlohmann::json& document);
+/// lamina's own lines.
+void print_figures(const Outcome& r);
 
 /// The closing block of benchmark_app.
 void say_closing_block(const Outcome& r, const Steps& steps);
@@ -47,7 +34,7 @@ class Writings {
 };
 
 /// Throws Error(bad_file) if -report_folder is no folder and cannot be made.
-void make_report_folder(const BenchmarkOptions& o);
+void make_report_folder(const BenchmarkCommand& o);
 /// The files of -report_type and -pcsort.
 void write_reports(const Outcome& r, const Steps& steps, Writings& writings);
 

@@ -15,7 +15,7 @@ namespace {
 /// The sizes of each input, by its index, where others than the model's are wanted.
 class Wanted {
  public:
-  Wanted(const std::vector<Port>& ports, const BenchmarkOptions& o) : ports_(ports) {
+  Wanted(const std::vector<Port>& ports, const BenchmarkCommand& o) : ports_(ports) {
     const auto asked = asked_sizes(o, ports);
     for (std::size_t i = 0; i < ports.size(); ++i)
       if (const auto it = asked.find(ports[i].name); it != asked.end() && !admits(ports[i], it->second))
@@ -82,7 +82,7 @@ Shape shape_from(const Sizes& sizes) {
 
 }  // namespace
 
-Model reshaped(const Model& model, const BenchmarkOptions& o, std::vector<std::string>* said) {
+Model reshaped(const Model& model, const BenchmarkCommand& o, std::vector<std::string>* said) {
   if (o.common.shape.empty() && o.inputs.batch == 0) return model;
   if (!model.unsupported().empty() && !is_made_for_sizes(model)) return model;
   const auto& ports = model.inputs();

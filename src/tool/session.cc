@@ -4,8 +4,8 @@
 
 #include "base/error.h"
 #include "exec/variable_memory.h"
+#include "lamina/benchmark.h"
 #include "lamina/reference.h"
-#include "measure/tune.h"
 
 namespace lamina::tool {
 
@@ -32,11 +32,10 @@ Model open_model(const Common& common) {
   return model;
 }
 
-Options tuned_options(const Common& common, const Model& model, Options options,
+Options tuned_options(const Common& common, const Model& model, const Options& options,
                       const std::vector<Tensor>& inputs) {
   Progress progress("measuring kernels of " + common.model, common);
-  return tuned(model, std::move(options), inputs,
-               [&](const std::string& text) { common.note({"--tune: " + text}); });
+  return tuned(model, options, inputs, [&](const std::string& text) { common.note({"--tune: " + text}); });
 }
 
 Session::Session(const Common& common, const InputOptions& input_options, Options options,

@@ -17,8 +17,8 @@ Model read_model(const Common& common);
 /// Opens the model and prints the reader's warnings.
 Model open_model(const Common& common);
 
-/// The options with what --tune measures (measure/tune.h).
-Options tuned_options(const Common& common, const Model& model, Options options,
+/// The options with what --tune measures (tuned() of lamina/benchmark.h).
+Options tuned_options(const Common& common, const Model& model, const Options& options,
                       const std::vector<Tensor>& inputs);
 
 struct Session {

@@ -20,16 +20,6 @@ double milliseconds(Clock::time_point a, Clock::time_point b) {
   return std::chrono::duration<double, std::milli>(b - a).count();
 }
 
-/// Milliseconds of making plans so far.
-LoadPhases plan_phases(const CompiledModel& compiled) {
-  const auto& program = *Inside::of(compiled).program();
-  LoadPhases p;
-  p.optimize = 1e3 * program.rewriting_seconds();
-  p.plan = 1e3 * program.planning_seconds();
-  p.pack = 1e3 * program.packing_seconds();
-  return p;
-}
-
 /// The layout of images, as benchmark_app guesses it; else unknown.
 std::string layout_by_rank(const Dims& d) {
   if (d.size() != 4) return "...";
@@ -58,7 +48,7 @@ void say_ports(const Steps& steps, const char* title, const std::vector<Port>& p
 }
 
 /// Says what is done to the shapes of inputs.
-Model reshaped_model(const Model& file, const BenchmarkOptions& o, const Steps& steps) {
+Model reshaped_model(const Model& file, const BenchmarkCommand& o, const Steps& steps) {
   const auto begin = Clock::now();
   std::vector<std::string> said;
   auto model = reshaped(file, o, &said);
@@ -69,7 +59,7 @@ Model reshaped_model(const Model& file, const BenchmarkOptions& o, const Steps& 
 }
 
 /// Why the cache folder is not used; empty if it is.
-std::string why_not_kept(const BenchmarkOptions& o, const Options& options, const Model& model) {
+std::string why_not_kept(const BenchmarkCommand& o, const Options& options, const Model& model) {
   if (Inside::of(model).derived())
     return "a model with other shapes, element types, means or scales is not cached";
   if (Inside::of(model).compiled()) return "the model is compiled already";
@@ -89,7 +79,7 @@ Options with_plans(Options options, std::size_t groups) {
 
 /// Steps 4 to 6: the first look at the file, which maps it only, says what inputs there are. Inputs are read
 /// before the model, so that their memory counts to what was there before.
-Options look(const BenchmarkOptions& o, Options options, const Steps& steps, Subject& l) {
+Options look(const BenchmarkCommand& o, Options options, const Steps& steps, Subject& l) {
   steps.step(4);
   steps.info("Loading model files");
   const auto begin = Clock::now();
@@ -127,7 +117,7 @@ Options look(const BenchmarkOptions& o, Options options, const Steps& steps, Sub
 
 }  // namespace
 
-Subject load(const BenchmarkOptions& o, Options options, const Steps& steps) {
+Subject load(const BenchmarkCommand& o, Options options, const Steps& steps) {
   Subject l;
   options = look(o, std::move(options), steps, l);
   steps.step(7);
@@ -137,38 +127,16 @@ Subject load(const BenchmarkOptions& o, Options options, const Steps& steps) {
   const auto model = with_border(reshaped(Model(o.common.model, o.common.reading()), o), o);
   const auto read = Clock::now();
   options.progress = progress.callback();
-  l.compiled = std::make_unique<CompiledModel>(model, options);
-  l.request = std::make_unique<Request>(l.compiled->create_request());
-  const auto& inputs = l.groups[0].inputs;
-  for (std::size_t i = 0; i < inputs.size(); ++i) l.request->set_input(i, inputs[i]);
+  l.compiled.emplace(model, options);
   const auto ready = Clock::now();
-  l.load_ms = milliseconds(begin, ready);
-  l.phases = plan_phases(*l.compiled);
-  l.phases.read = milliseconds(begin, read);
-  l.phases.optimize = milliseconds(read, ready) - l.phases.plan - l.phases.pack;
-  l.read_ms = o.from_file ? 0 : l.phases.read;
-  l.compile_ms = o.from_file ? l.load_ms : milliseconds(read, ready);
+  const LoadTimes load{milliseconds(begin, read), milliseconds(read, ready), l.before_mb};
+  l.load_ms = load.read_ms + load.compile_ms;
+  // Without a measurement there are no inputs.
+  if (!o.only_compiles()) l.benchmark.emplace(*l.compiled, l.groups, load);
+  l.read_ms = o.from_file ? 0 : load.read_ms;
+  l.compile_ms = o.from_file ? l.load_ms : load.compile_ms;
   steps.info(fmt::format("Compile model took {:.2f} ms", l.compile_ms));
   return l;
-}
-
-void warm_up(Subject& l) {
-  const auto before = plan_phases(*l.compiled);
-  const auto begin = Clock::now();
-  l.request->run();
-  l.first_ms = milliseconds(begin, Clock::now());
-  const auto after = plan_phases(*l.compiled);
-  // Planning for the shapes of the first run does not count as the run.
-  const auto optimize = after.optimize - before.optimize;
-  l.phases.optimize += optimize;
-  l.phases.plan = after.plan;
-  l.phases.pack = after.pack;
-  l.phases.first_inference = l.first_ms - optimize - (after.plan - before.plan) - (after.pack - before.pack);
-  for (std::size_t g = 1; g < l.groups.size(); ++g) {
-    for (std::size_t i = 0; i < l.groups[g].inputs.size(); ++i)
-      l.request->set_input(i, l.groups[g].inputs[i]);
-    l.request->run();
-  }
 }
 
 }  // namespace lamina::tool

@@ -8,6 +8,7 @@
 #include <regex>
 #include <sstream>
 
+#include "lamina/benchmark.h"
 #include "lamina/draw.h"
 #include "lamina/listings.h"
 #include "lamina/optimize.h"
@@ -25,6 +26,7 @@ struct Objects {
   Model model = model_of(sums());
   CompiledModel compiled{model};
   Request request = compiled.create_request();
+  Benchmark benchmark{compiled};
   Tensor tensor = rows(2, 1);
   Options options;
   std::ostringstream out;
@@ -42,6 +44,26 @@ using Call = std::function<void(Objects&)>;
 const std::map<std::string, Call>& entries() {
   static const std::map<std::string, Call> all{
       {"lamina::Model::files[abi:cxx11]() const", [](Objects& o) { (void)o.model.files(); }},
+      {"lamina::Benchmark::Benchmark(lamina::CompiledModel const&, std::vector<lamina::InputGroup, "
+       "std::allocator<lamina::InputGroup> >, lamina::LoadTimes const&)",
+       [](Objects& o) { Benchmark(o.compiled, {}); }},
+      {"lamina::Benchmark::measure(lamina::BenchmarkOptions const&)",
+       [](Objects& o) { (void)o.benchmark.measure({.iterations = 1}); }},
+      {"lamina::Benchmark::warm_up(std::stop_token const&)",
+       [](Objects& o) { (void)o.benchmark.warm_up(); }},
+      {"lamina::BenchmarkReport::json[abi:cxx11]() const", [](Objects&) { (void)BenchmarkReport().json(); }},
+      {"lamina::benchmark(lamina::CompiledModel const&, std::vector<lamina::Tensor, "
+       "std::allocator<lamina::Tensor> > const&, lamina::BenchmarkOptions const&)",
+       [](Objects& o) { (void)benchmark(o.compiled, {}, {.iterations = 1}); }},
+      {"lamina::benchmark(std::__cxx11::basic_string<char, std::char_traits<char>, "
+       "std::allocator<char> > const&, std::vector<lamina::Tensor, "
+       "std::allocator<lamina::Tensor> > const&, lamina::Options const&, lamina::BenchmarkOptions const&, "
+       "lamina::ReadOptions const&)",
+       [](Objects&) { (void)benchmark("none.onnx"); }},
+      {"lamina::tuned(lamina::Model const&, lamina::Options const&, std::vector<lamina::Tensor, "
+       "std::allocator<lamina::Tensor> > const&, std::function<void "
+       "(std::__cxx11::basic_string<char, std::char_traits<char>, std::allocator<char> > const&)> const&)",
+       [](Objects& o) { (void)tuned(o.model, {}, {}); }},
       {"lamina::OptimizeOptions::set(std::basic_string_view<char, std::char_traits<char> >, "
        "std::basic_string_view<char, std::char_traits<char> >)",
        [](Objects&) { OptimizeOptions().set("output", "a"); }},
@@ -244,6 +266,9 @@ bool cannot_throw(const std::string& name) {
   static const std::vector<std::string> all{"lamina_c_",
                                             "lamina::Error::",
                                             "lamina::FaqError::",
+                                            "lamina::Benchmark::Benchmark(lamina::Benchmark&&)",
+                                            "lamina::Benchmark::operator=(lamina::Benchmark&&)",
+                                            "lamina::Benchmark::~Benchmark()",
                                             "lamina::Request::Request(lamina::Request&&)",
                                             "lamina::Request::operator=(lamina::Request&&)",
                                             "lamina::CompiledModel::~CompiledModel()",

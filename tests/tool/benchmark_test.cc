@@ -161,7 +161,7 @@ TEST(Border, nothing_asked_is_the_model_itself) {
 }
 
 TEST(Border, types_means_and_scales) {
-  BenchmarkOptions o;
+  BenchmarkCommand o;
   o.types = {"ip=U8", "op=i32"};
   o.mean_values = {"[10,20,30]"};
   o.scale_values = {"x[2,5,10]"};
@@ -181,7 +181,7 @@ TEST(Border, means_of_f16_are_computed_in_f32) {
   const int x = ir.parameter("x", "1,3,1,1", "f16");
   ir.result({ir.layer("Relu", "opset1", "", {{x}})});
   for (const auto* type : {"", "ip=f16", "ip=f32", "ip=u8"}) {
-    BenchmarkOptions o;
+    BenchmarkCommand o;
     if (*type) o.types = {type};
     o.types.emplace_back("op=f32");
     o.mean_values = {"[10,20,30]"};
@@ -197,14 +197,14 @@ TEST(Border, means_of_f16_are_computed_in_f32) {
 }
 
 TEST(Border, names_win_over_all) {
-  BenchmarkOptions o;
+  BenchmarkCommand o;
   o.types = {"iop=x:f16", "ip=u8"};
   EXPECT_EQ(with_border(three_channels(), o).inputs()[0].type, ElementType::f16);
 }
 
 TEST(Border, what_does_not_fit_is_refused) {
   const auto refused = [](auto change) {
-    BenchmarkOptions o;
+    BenchmarkCommand o;
     change(o);
     EXPECT_THROW(with_border(three_channels(), o), UsageError);
   };
@@ -216,7 +216,7 @@ TEST(Border, what_does_not_fit_is_refused) {
   refused([](auto& o) { o.scale_values = {"[1e-60]"}; });
   refused([](auto& o) { o.mean_values = {"[1e300]"}; });
   refused([](auto& o) { o.mean_values = {"[1,2]"}, o.inputs.image.layout = {"[NCHW]"}; });
-  BenchmarkOptions o;
+  BenchmarkCommand o;
   o.types = {"iop=z:f32"};
   EXPECT_THROW(with_border(three_channels(), o), Error);
 }
