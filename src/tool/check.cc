@@ -29,13 +29,13 @@ struct CheckOptions {
   int steps = 1;
 };
 
-nlohmann::json bisect(const CheckOptions& o, const Session& s, const check::Findings& found) {
+nlohmann::json bisect(const CheckOptions& o, const Session& s, const checking::Findings& found) {
   const auto total = s.impl().ledger().rewrites();
   if (found.wrong.empty()) {
     o.common.say("bisect: none of the {} rewrites changes the result", total);
     return nullptr;
   }
-  if (const auto g = check::guilty_rewrite(s.impl(), found.wrong.front())) {
+  if (const auto g = checking::guilty_rewrite(s.impl(), found.wrong.front())) {
     o.common.say("bisect: rewrite {} of {} changes \"{}\": {}", g->number, g->total, g->value, g->rewrite);
     return {{"number", g->number}, {"total", g->total}, {"value", g->value}, {"rewrite", g->rewrite}};
   }
@@ -43,7 +43,7 @@ nlohmann::json bisect(const CheckOptions& o, const Session& s, const check::Find
   return "planning";
 }
 
-nlohmann::json judged_json(const check::Difference& d) {
+nlohmann::json judged_json(const checking::Difference& d) {
   return {{"within", d.within},
           {"max", d.max},
           {"mean", d.mean},
@@ -52,7 +52,7 @@ nlohmann::json judged_json(const check::Difference& d) {
           {"undecided", d.undecided}};
 }
 
-nlohmann::json judged_json(const check::Agreement& a) {
+nlohmann::json judged_json(const checking::Agreement& a) {
   nlohmann::json j{{"snr_db", finite_number(a.snr)},
                    {"wanted_snr_db", finite_number(a.wanted_snr)},
                    {"cosine", finite_number(a.cosine)},
@@ -70,7 +70,7 @@ nlohmann::json judged_json(const check::Agreement& a) {
 
 const char* word(bool ok) { return ok ? "ok  " : "FAIL"; }
 
-nlohmann::json report_values(const CheckOptions& o, const std::vector<check::ValueCheck>& values) {
+nlohmann::json report_values(const CheckOptions& o, const std::vector<checking::ValueCheck>& values) {
   auto list = nlohmann::json::array();
   for (const auto& v : values) {
     const auto text = v.problem.empty() ? to_string(v.difference) : v.problem;
@@ -84,7 +84,7 @@ nlohmann::json report_values(const CheckOptions& o, const std::vector<check::Val
   return list;
 }
 
-nlohmann::json layers_json(const CheckOptions& o, const std::vector<check::LayerCheck>& layers) {
+nlohmann::json layers_json(const CheckOptions& o, const std::vector<checking::LayerCheck>& layers) {
   auto list = nlohmann::json::array();
   for (const auto& r : layers) {
     if (o.per_layer || !r.ok())
@@ -97,7 +97,7 @@ nlohmann::json layers_json(const CheckOptions& o, const std::vector<check::Layer
   return list;
 }
 
-nlohmann::json report_outputs(const CheckOptions& o, const std::vector<check::OutputCheck>& outputs) {
+nlohmann::json report_outputs(const CheckOptions& o, const std::vector<checking::OutputCheck>& outputs) {
   auto list = nlohmann::json::array();
   for (const auto& r : outputs) {
     if (r.note.empty())
@@ -113,7 +113,7 @@ nlohmann::json report_outputs(const CheckOptions& o, const std::vector<check::Ou
   return list;
 }
 
-std::string drift_in_words(const check::Difference& d) {
+std::string drift_in_words(const checking::Difference& d) {
   if (!d.comparable) return "it has another shape";
   if (d.largest == 0 && d.max == 0 && d.mismatches == 0) return "none";
   if (d.largest == 0 && d.mismatches > 0)  // integers
@@ -122,7 +122,7 @@ std::string drift_in_words(const check::Difference& d) {
 }
 
 /// How far outputs with bf16 are from those in f32: to be known, not to be judged.
-nlohmann::json report_drifts(const CheckOptions& o, const std::vector<check::OutputCheck>& drifts) {
+nlohmann::json report_drifts(const CheckOptions& o, const std::vector<checking::OutputCheck>& drifts) {
   auto list = nlohmann::json::array();
   for (const auto& r : drifts) {
     const auto& d = r.difference;
@@ -138,7 +138,7 @@ nlohmann::json report_drifts(const CheckOptions& o, const std::vector<check::Out
 }
 
 /// The outputs of the last run, and those of --expect.
-std::vector<check::Output> outputs_of(const CheckOptions& o, const Session& s) {
+std::vector<checking::Output> outputs_of(const CheckOptions& o, const Session& s) {
   const auto& ports = s.model.outputs();
   // Arrays that are no outputs are not unpacked.
   const auto wanted = [&](const std::string& name, ElementType, const Dims&) {
@@ -147,7 +147,7 @@ std::vector<check::Output> outputs_of(const CheckOptions& o, const Session& s) {
     return false;
   };
   const auto expected = o.expect.empty() ? NpzFile{} : read_npz(o.expect, wanted);
-  std::vector<check::Output> outputs;
+  std::vector<checking::Output> outputs;
   for (std::size_t i = 0; i < ports.size(); ++i) {
     outputs.push_back({ports[i].name, s.request.output(i), {}});
     if (o.expect.empty()) continue;
@@ -229,12 +229,12 @@ int checked(const CheckOptions& o, Session& s, nlohmann::json j) {
     Progress progress("checking " + o.common.model, o.common);
     s.advance(o.steps - 1);
     s.request.run();
-    check::Run last{s.impl().original(), s.inputs, Inside::runner_of(s.request).plans(), outputs_of(o, s),
-                    is_half(s)};
-    last.with_levels = [&] { return check::with_levels(s.impl()); };
+    checking::Run last{s.impl().original(), s.inputs, Inside::runner_of(s.request).plans(), outputs_of(o, s),
+                       is_half(s)};
+    last.with_levels = [&] { return checking::with_levels(s.impl()); };
     if (precisions_of(s.impl(), s.request).bf16())  // else it is a run in f32, whatever was asked for
-      last.before_bf16 = [&](const check::RunPart& part) { return check::before_bf16(s.impl(), part); };
-    return check::check_run(last, [&](double done) { progress.at(done); });
+      last.before_bf16 = [&](const checking::RunPart& part) { return checking::before_bf16(s.impl(), part); };
+    return checking::check_run(last, [&](double done) { progress.at(done); });
   }();
   j["rewriting"] = report_values(o, found.values);
   j["layers"] = layers_json(o, found.layers);
