@@ -53,7 +53,7 @@ std::string line_of(const CheckedOutput& o) {
                      o.agreement ? o.agreement->text : words_of(o.difference));
 }
 
-std::string line_of(const OutputDrift& d) {
+std::string line_of(const PrecisionDrift& d) {
   return fmt::format("drift output {} against {}: {}", d.name, d.against, drift_in_words(d.difference));
 }
 
@@ -136,7 +136,7 @@ nlohmann::json json_of(const CheckedOutput& o) {
   return row;
 }
 
-nlohmann::json json_of(const OutputDrift& d) {
+nlohmann::json json_of(const PrecisionDrift& d) {
   return {{"name", d.name},
           {"against", d.against},
           {"max", d.difference.max},
