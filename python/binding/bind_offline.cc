@@ -9,9 +9,9 @@
 #include "arrays.h"
 #include "compiled.h"
 #include "errors.h"
-#include "interrupts.h"
 #include "lamina/optimize.h"
 #include "lamina/quantize.h"
+#include "long_work.h"
 
 namespace lamina::python {
 namespace {
@@ -114,15 +114,6 @@ OptimizeOptions optimize_options(const nb::dict& texts, const nb::dict& from) {
   return o;
 }
 
-/// Called without the GIL.
-ProgressCallback progress_of(nb::handle callable) {
-  if (callable.is_none()) return {};
-  return [callable](std::string_view stage, double done) {
-    const nb::gil_scoped_acquire held;
-    callable(text(stage), done);
-  };
-}
-
 /// As a bar of tqdm's wants it: how much more is done.
 ProgressCallback increments_to(nb::handle callable) {
   if (callable.is_none()) return {};
@@ -131,23 +122,6 @@ ProgressCallback increments_to(nb::handle callable) {
     const nb::gil_scoped_acquire held;
     callable(1);
   };
-}
-
-/// Does the work without the GIL, with a token that Ctrl-C stops.
-template <class Work>
-void stoppable(std::stop_token& token, Work&& work) {
-  std::stop_source stop;
-  without_the_gil({[](void* of) { static_cast<std::stop_source*>(of)->request_stop(); }, &stop}, [&] {
-    if (stop.stop_requested()) stop = std::stop_source();
-    token = stop.get_token();
-    work();
-  });
-}
-
-nb::list texts_of(const std::vector<std::string>& all) {
-  nb::list out;
-  for (const auto& one : all) out.append(text(one));
-  return out;
 }
 
 /// A FaqError with its `question`.
