@@ -10,9 +10,9 @@
 #include "callables.h"
 #include "compiled.h"
 #include "errors.h"
-#include "interrupts.h"
 #include "lamina/optimize.h"
 #include "lamina/quantize.h"
+#include "long_work.h"
 
 namespace lamina::python {
 namespace {
@@ -123,23 +123,6 @@ ProgressCallback increments_to(nb::handle callable) {
     const nb::gil_scoped_acquire held;
     callable(1);
   };
-}
-
-/// Does the work without the GIL, with a token that Ctrl-C stops.
-template <class Work>
-void stoppable(std::stop_token& token, Work&& work) {
-  std::stop_source stop;
-  without_the_gil({[](void* of) { static_cast<std::stop_source*>(of)->request_stop(); }, &stop}, [&] {
-    if (stop.stop_requested()) stop = std::stop_source();
-    token = stop.get_token();
-    work();
-  });
-}
-
-nb::list texts_of(const std::vector<std::string>& all) {
-  nb::list out;
-  for (const auto& one : all) out.append(text(one));
-  return out;
 }
 
 /// A FaqError with its `question`.

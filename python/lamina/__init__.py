@@ -13,6 +13,17 @@ Arrays are shared with lamina, not copied, where their type and order allow it.
 from lamina import _process as _process
 from lamina._lamina import shutdown
 from lamina._lamina import version as _library_version
+from lamina.check import (
+    BisectedRewrite,
+    CheckReport,
+    CheckedLayer,
+    CheckedOutput,
+    CheckedValue,
+    CustomLayerTrial,
+    PrecisionDrift,
+    RankingAgreement,
+    StoredAgreement,
+)
 from lamina.compiled import CompiledModel, Property
 from lamina.errors import (
     BadCall,
@@ -47,9 +58,15 @@ __all__ = [
     "BadFile",
     "BadInput",
     "BadOption",
+    "BisectedRewrite",
     "Busy",
     "Canceled",
+    "CheckReport",
+    "CheckedLayer",
+    "CheckedOutput",
+    "CheckedValue",
     "CompiledModel",
+    "CustomLayerTrial",
     "Drawing",
     "Error",
     "Extension",
@@ -64,12 +81,15 @@ __all__ = [
     "Outputs",
     "OverLimit",
     "Port",
+    "PrecisionDrift",
     "Property",
     "QuantizeReport",
     "QuantizedLayer",
     "QuantizedOutput",
     "Queue",
+    "RankingAgreement",
     "Request",
+    "StoredAgreement",
     "Timeout",
     "Unsupported",
     "__version__",

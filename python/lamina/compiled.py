@@ -1,9 +1,10 @@
 """Compiled models."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from lamina import _lamina
+from lamina.check import CheckReport, report_of
 from lamina.graph import Drawing
 from lamina.outputs import Outputs
 from lamina.ports import Port, ports_of
@@ -116,6 +117,28 @@ class CompiledModel(_lamina.CompiledBase):
         that do not fit, or are missing for "runtime".
         """
         return Drawing(_lamina.draw(self, inputs, stage, format, columns, seconds))
+
+    def check(
+        self,
+        *inputs: Any,
+        expected: Mapping[str, Any] | Sequence[Any] | Any | None = None,
+        steps: int = 1,
+        bisect: bool = False,
+        progress: Callable[[str, float], object] | None = None,
+    ) -> CheckReport:
+        """Compares one run with the reference interpreter: every rewritten value, every layer's kernel, the outputs.
+
+        inputs: as of a call. expected: the outputs as they were elsewhere on these inputs, such as those of another
+        engine: by name, or in the model's order with None for those that are not compared. steps: checks that run of a
+        model with variables; the interpreter makes the runs before it. bisect: names the first rewrite that changes the
+        results, if any does. progress(stage, done) is called with the GIL; its exceptions end the work.
+
+        It takes far more time than a run: the model is compiled once more, to have its original weights, and the
+        interpreter is slow. Custom layers are tried first, each in a process of its own. The GIL is released, and Ctrl-C
+        is noticed. Raises BadInput for inputs or expected outputs that do not fit, BadFile for the file of a compiled
+        model that does not have the original weights, OverLimit.
+        """
+        return report_of(*_lamina.check(self, inputs, expected, steps, bisect, progress))
 
     def save(self, path: "str | os.PathLike[str]") -> None:  # type: ignore[override]
         """Writes the compiled model into a file, which `load()` opens without compiling it again.

@@ -247,6 +247,17 @@ void Compiled::save(const std::string& path) const {
   run_stoppable(rules("saving the compiled model"), [&] { save_to(path); });
 }
 
+std::shared_ptr<const Compiled> Compiled::compiled_with_weights(const ProgressCallback& progress,
+                                                                const std::stop_token& stop) const {
+  auto options = options_;
+  options.keep_weights = true;
+  options.progress = progress;
+  options.stop = stop;
+  options.log = {};  // the user has been told
+  options.cache_dir.clear();
+  return std::make_shared<const Compiled>(model_, options);
+}
+
 void Compiled::save_to(const std::string& path) const {
   if (model_->derived())
     fail(ErrorCode::unsupported, "{}: models with a graph other than the file's cannot be saved",
@@ -254,15 +265,10 @@ void Compiled::save_to(const std::string& path) const {
   if (elsewhere_) fail(ErrorCode::bad_call, "planned for another machine: it is compiled and saved there");
   const auto key = key_of(*model_, options_, HashMemo({}));
   if (!key) fail(ErrorCode::bad_file, "{}: was changed since it was read", model_->path());
-  if (saved_ || !options_.keep_weights) {
-    auto options = options_;
-    options.keep_weights = true;
-    options.progress = {};
-    options.log = {};  // the user has been told
-    options.cache_dir.clear();
-    const Compiled anew(model_, options);
-    for (const auto& [of, planned] : program_->cache()->all()) anew.plan_as(*program_, of, *planned->plan);
-    return anew.save_to(path);
+  if (!has_weights()) {
+    const auto anew = compiled_with_weights({}, options_.stop);
+    for (const auto& [of, planned] : program_->cache()->all()) anew->plan_as(*program_, of, *planned->plan);
+    return anew->save_to(path);
   }
   const Saving saving{model_, options_, rewriting_, nullptr};
   const auto file = file_of(saving, *program_, true);

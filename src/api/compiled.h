@@ -51,6 +51,11 @@ class Compiled : public std::enable_shared_from_this<Compiled> {
   bool widened() const { return !rewriting_facts().widened.empty(); }
   /// True if the model was loaded from a compiled file, not rewritten and planned again.
   bool loaded_from_cache() const { return saved_ != nullptr; }
+  /// False if the original weights were released, or were never read.
+  bool has_weights() const { return options_.keep_weights && !saved_; }
+  /// Compiled once more, from the same file with the same options, with its original weights.
+  std::shared_ptr<const Compiled> compiled_with_weights(const ProgressCallback& progress,
+                                                        const std::stop_token& stop) const;
   /// Makes the plan for inputs of these shapes now. Throws Error(bad_input).
   void plan_for(const std::vector<Dims>& input_shapes) const;
   /// Into a file that is a model again. Throws Error(bad_file).

@@ -26,6 +26,11 @@ CompiledModel Inside::compile_for(const Machine& machine, const Model& model, co
       std::make_shared<Compiled>(shared(model), options, std::make_shared<const Machine>(machine)));
 }
 
+CompiledModel Inside::with_weights(const CompiledModel& compiled, const ProgressCallback& progress,
+                                   const std::stop_token& stop) {
+  return CompiledModel(of(compiled).compiled_with_weights(progress, stop));
+}
+
 namespace {
 
 /// Static objects outlive what other threads do with them in the midst of exit().

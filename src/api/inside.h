@@ -18,6 +18,9 @@ struct Inside {
   /// Compiles for another machine: the plans can be looked at, but not run.
   static CompiledModel compile_for(const Machine& machine, const Model& model, const Options& options);
   static const Compiled& of(const CompiledModel& compiled);
+  /// Compiles the model once more, from the same file with the same options, and keeps its original weights.
+  static CompiledModel with_weights(const CompiledModel& compiled, const ProgressCallback& progress,
+                                    const std::stop_token& stop);
   static Request::State& of(const Request& request);
   static const Runner& runner_of(const Request& request);
 };

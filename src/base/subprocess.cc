@@ -18,6 +18,7 @@
 #include <optional>
 #include <thread>
 
+#include "base/cancellation.h"
 #include "base/error.h"
 #include "base/guarded_memory.h"
 
@@ -96,7 +97,16 @@ void watch_for_threads() {
   ::_exit(0);
 }
 
-/// How the child ended; nothing when it had to be ended then.
+/// How often a trial's parent looks whether its own work must stop.
+constexpr std::chrono::milliseconds kLook{20};
+
+bool must_stop_here() {
+  const auto* const scope = StopScope::here();
+  return scope != nullptr && scope->must_stop();
+}
+
+/// How the child ended; nothing when it had to be ended: after that time, or since the caller's work must
+/// stop.
 std::optional<int> wait_for(pid_t child, int end_of_child, std::chrono::seconds most) {
   using Clock = std::chrono::steady_clock;
   const auto until = Clock::now() + most;
@@ -104,10 +114,10 @@ std::optional<int> wait_for(pid_t child, int end_of_child, std::chrono::seconds 
   int ready = 0;
   do {
     const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(until - Clock::now());
-    ready = ::poll(&waiting, 1, static_cast<int>(std::max<std::int64_t>(0, left.count())));
-  } while (ready < 0 && errno == EINTR);
+    ready = ::poll(&waiting, 1, static_cast<int>(std::clamp<std::int64_t>(left.count(), 0, kLook.count())));
+  } while (((ready < 0 && errno == EINTR) || ready == 0) && Clock::now() < until && !must_stop_here());
   int status = 0;
-  while (Clock::now() < until) {
+  while (Clock::now() < until && !must_stop_here()) {
     const pid_t ended = ::waitpid(child, &status, WNOHANG);
     if (ended == child || (ended < 0 && errno != EINTR)) return status;
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
@@ -150,6 +160,7 @@ SubprocessResult run_in_subprocess(const std::function<std::string()>& body, std
   if (pipe) ::close(ends[0]);
   if (pipe && child < 0) ::close(ends[1]);
   if (shared != MAP_FAILED) ::munmap(shared, sizeof(Report));
+  stop_point();  // all is given back
   return out;
 }
 

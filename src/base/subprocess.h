@@ -17,7 +17,8 @@ struct SubprocessResult {
 bool is_subprocess();
 
 /// Runs the body in a forked subprocess, which has a copy of this thread alone, within a time limit. Only the
-/// text that the body returns comes back. If the system does not allow a process, the body runs here.
+/// text that the body returns comes back. If the system does not allow a process, the body runs here. When
+/// the caller's work must stop (base/cancellation.h), the subprocess is ended.
 SubprocessResult run_in_subprocess(const std::function<std::string()>& body, std::chrono::seconds most);
 
 }  // namespace lamina

@@ -8,7 +8,7 @@
 #include "base/element_types.h"
 #include "ops/eval.h"
 
-namespace lamina::check {
+namespace lamina::checking {
 namespace {
 
 std::string shape_of(const Tensor& t) { return fmt::format("[{}]", fmt::join(t.shape(), ",")); }
@@ -110,4 +110,4 @@ std::string to_string(const Agreement& a) {
   return a.ok() ? out : out + ": " + a.fault;
 }
 
-}  // namespace lamina::check
+}  // namespace lamina::checking

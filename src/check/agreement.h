@@ -6,7 +6,7 @@
 #include "check/pairs.h"
 #include "check/ranking.h"
 
-namespace lamina::check {
+namespace lamina::checking {
 
 /// By what factor a stored output may be further off than samples with noise are.
 inline constexpr double kStoredMargin = 3;
@@ -50,4 +50,4 @@ Dims place_of(std::size_t element, const Dims& shape);
 /// is right)"
 std::string to_string(const Agreement& a);
 
-}  // namespace lamina::check
+}  // namespace lamina::checking

@@ -6,7 +6,7 @@
 #include "check/judge.h"
 #include "check/rounding.h"
 
-namespace lamina::check {
+namespace lamina::checking {
 namespace {
 
 /// The first wrong value after so many rewrites; empty when there is none.
@@ -99,4 +99,4 @@ std::optional<Culprit> guilty_rewrite(const Compiled& compiled, const RunPart& p
   return guilty_rewrite(*wanted, part.inputs, rewriting_of(known, RuleSet::precision));
 }
 
-}  // namespace lamina::check
+}  // namespace lamina::checking

@@ -7,7 +7,7 @@
 
 #include "api/compiled.h"
 
-namespace lamina::check {
+namespace lamina::checking {
 
 /// A plan of a run with its origin: the model, or the deferred subgraph of the plan before it.
 struct RunPart {
@@ -39,4 +39,4 @@ Graph before_bf16(const Compiled& compiled, const RunPart& part);
 /// check_run().
 std::optional<Culprit> guilty_rewrite(const Compiled& compiled, const RunPart& part);
 
-}  // namespace lamina::check
+}  // namespace lamina::checking

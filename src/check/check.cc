@@ -12,7 +12,7 @@
 #include "interpreter/interpreter.h"
 #include "ops/repeated_draws.h"
 
-namespace lamina::check {
+namespace lamina::checking {
 namespace {
 
 /// What rounding may change is no difference.
@@ -250,4 +250,4 @@ Findings check_run(const Run& run, const std::function<void(double)>& progress) 
   return found;
 }
 
-}  // namespace lamina::check
+}  // namespace lamina::checking

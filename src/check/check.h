@@ -4,7 +4,7 @@
 #include "check/judge.h"
 #include "check/stored.h"
 
-namespace lamina::check {
+namespace lamina::checking {
 
 /// A result of the run.
 struct Output {
@@ -60,4 +60,4 @@ struct Findings {
 /// `progress`: told what part is done.
 Findings check_run(const Run& run, const std::function<void(double)>& progress = {});
 
-}  // namespace lamina::check
+}  // namespace lamina::checking

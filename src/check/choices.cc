@@ -5,7 +5,7 @@
 #include "ops/detection.h"
 #include "ops/shaping.h"
 
-namespace lamina::check {
+namespace lamina::checking {
 namespace {
 
 bool is_float_choice(const Graph& graph, ValueId v) { return v.valid() && is_float(graph.type(v).element); }
@@ -54,4 +54,4 @@ std::vector<bool> detection_results(const Graph& graph) {
   return out;
 }
 
-}  // namespace lamina::check
+}  // namespace lamina::checking

@@ -4,7 +4,7 @@
 
 #include "graph/graph.h"
 
-namespace lamina::check {
+namespace lamina::checking {
 
 /// The node chooses by comparing floats: sorting and selection of boxes, comparisons, whole numbers made of
 /// floats. Two numbers that are equal but for rounding then lead to different results, which are both right.
@@ -16,4 +16,4 @@ std::vector<bool> chosen_results(const Graph& graph);
 /// For each result of the graph whether it consists of the rows of a DetectionOutput.
 std::vector<bool> detection_results(const Graph& graph);
 
-}  // namespace lamina::check
+}  // namespace lamina::checking

@@ -7,7 +7,7 @@
 
 #include "ops/eval.h"
 
-namespace lamina::check {
+namespace lamina::checking {
 namespace {
 
 constexpr std::size_t kColumns = 7;
@@ -74,4 +74,4 @@ void pair_detections(const Tensor& a, const Tensor& b, std::vector<double>& of_a
     if (!used_b[i]) append(of_a, nullptr), append(of_b, &rows_b[i]);
 }
 
-}  // namespace lamina::check
+}  // namespace lamina::checking

@@ -8,7 +8,7 @@
 #include "base/element_types.h"
 #include "ops/eval.h"
 
-namespace lamina::check {
+namespace lamina::checking {
 namespace {
 
 /// True if both are the same number, or neither is a number.
@@ -95,4 +95,4 @@ std::string to_string(const Difference& d) {
   return fmt::format("max {:.3g} of {:.3g} allowed, mean {:.2g}", d.max, d.limit, d.mean);
 }
 
-}  // namespace lamina::check
+}  // namespace lamina::checking

@@ -6,7 +6,7 @@
 
 #include "lamina/tensor.h"
 
-namespace lamina::check {
+namespace lamina::checking {
 
 /// Tolerance for floats. Integers must be equal.
 struct Tolerance {
@@ -35,4 +35,4 @@ void grant(Difference& d, const Tensor& got, const Tensor& wanted, const std::ve
 
 std::string to_string(const Difference& d);
 
-}  // namespace lamina::check
+}  // namespace lamina::checking

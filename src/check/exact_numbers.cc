@@ -3,7 +3,7 @@
 #include "base/element_types.h"
 #include "ops/eval.h"
 
-namespace lamina::check {
+namespace lamina::checking {
 
 std::vector<Exact> exact_numbers(const Tensor& tensor) {
   std::vector<Exact> out;
@@ -14,4 +14,4 @@ std::vector<Exact> exact_numbers(const Tensor& tensor) {
   return out;
 }
 
-}  // namespace lamina::check
+}  // namespace lamina::checking

@@ -5,7 +5,7 @@
 
 #include "lamina/tensor.h"
 
-namespace lamina::check {
+namespace lamina::checking {
 
 /// Holds every i64 and u64 exactly (on x86-64), which double does not.
 using Exact = long double;
@@ -13,4 +13,4 @@ static_assert(std::numeric_limits<Exact>::digits >= 64);
 
 std::vector<Exact> exact_numbers(const Tensor& tensor);
 
-}  // namespace lamina::check
+}  // namespace lamina::checking

@@ -13,7 +13,7 @@
 #include "check/score_rows.h"
 #include "ops/eval.h"
 
-namespace lamina::check {
+namespace lamina::checking {
 namespace {
 
 constexpr double kLevelInOneOf = 25;  // elements may be a level off where no sample shows it
@@ -243,4 +243,4 @@ class IndexJudge {
 
 Agreement judge_indices(const IndexCase& c) { return IndexJudge(c).result(); }
 
-}  // namespace lamina::check
+}  // namespace lamina::checking

@@ -5,7 +5,7 @@
 #include "check/agreement.h"
 #include "check/index_trail.h"
 
-namespace lamina::check {
+namespace lamina::checking {
 
 /// Everything that is known of a result of indices.
 struct IndexCase {
@@ -29,4 +29,4 @@ struct IndexCase {
 /// any.
 Agreement judge_indices(const IndexCase& c);
 
-}  // namespace lamina::check
+}  // namespace lamina::checking

@@ -15,7 +15,7 @@
 #include "ops/shaping.h"
 #include "ops/sorting.h"
 
-namespace lamina::check {
+namespace lamina::checking {
 namespace {
 
 /// How many numbers may be made to find out which index gives which label.
@@ -283,4 +283,4 @@ IndexReader::Indices IndexReader::read_by_trying(const Tensor& result) const {
   return out;
 }
 
-}  // namespace lamina::check
+}  // namespace lamina::checking

@@ -6,7 +6,7 @@
 #include "check/exact_numbers.h"
 #include "graph/graph.h"
 
-namespace lamina::check {
+namespace lamina::checking {
 
 /// The way of the indices from a TopK to a result: through operators that move elements, and through
 /// element-wise ones and tables of labels, whose other operands do not depend on the numbers in the inputs.
@@ -79,4 +79,4 @@ class IndexReader {
   bool possible_ = false;
 };
 
-}  // namespace lamina::check
+}  // namespace lamina::checking

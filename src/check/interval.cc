@@ -19,7 +19,7 @@
 #include "ops/quantization.h"
 #include "ops/reduction.h"
 
-namespace lamina::check {
+namespace lamina::checking {
 namespace {
 
 /// Bound of rounding, relative to the sum of magnitudes and to results of later functions. No rounding turns
@@ -371,4 +371,4 @@ std::vector<Interval> propagate(const Graph& graph, const std::vector<Interval>&
   return results;
 }
 
-}  // namespace lamina::check
+}  // namespace lamina::checking

@@ -6,7 +6,7 @@
 
 #include "graph/graph.h"
 
-namespace lamina::check {
+namespace lamina::checking {
 
 /// Where the magnitudes of an f32 sum's terms add up to more, the order of the terms, or a transform of them
 /// as Winograd's, decides whether it passes f32's range on the way.
@@ -37,4 +37,4 @@ void decompose_all(Graph& graph);
 std::vector<Interval> propagate(const Graph& graph, const std::vector<Interval>& in,
                                 const PropagateOptions& options = {});
 
-}  // namespace lamina::check
+}  // namespace lamina::checking

@@ -17,7 +17,7 @@
 #include "ops/eval.h"
 #include "ops/repeated_draws.h"
 
-namespace lamina::check {
+namespace lamina::checking {
 namespace {
 
 constexpr std::size_t kTurns = 8;  // of a loop that are all judged
@@ -372,4 +372,4 @@ Judgement judge_rewriting(const Graph& original, const std::vector<Tensor>& inpu
   return Judge(original, rewritten, options).run(inputs);
 }
 
-}  // namespace lamina::check
+}  // namespace lamina::checking

@@ -8,7 +8,7 @@
 #include "check/difference.h"
 #include "graph/graph.h"
 
-namespace lamina::check {
+namespace lamina::checking {
 
 /// A value that both graphs have.
 struct ValueCheck {
@@ -44,4 +44,4 @@ struct Judgement {
 Judgement judge_rewriting(const Graph& original, const std::vector<Tensor>& inputs, const Graph& rewritten,
                           const JudgeOptions& options = {});
 
-}  // namespace lamina::check
+}  // namespace lamina::checking

@@ -5,7 +5,7 @@
 
 #include "ops/eval.h"
 
-namespace lamina::check {
+namespace lamina::checking {
 
 void Loss::see(ValueId v, const Interval& x) {
   const Node& n = graph_.node(graph_.producer(v));
@@ -20,4 +20,4 @@ void Loss::see(ValueId v, const Interval& x) {
   if (radius > 0) worst_ = std::max(worst_, radius / largest);
 }
 
-}  // namespace lamina::check
+}  // namespace lamina::checking

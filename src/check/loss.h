@@ -4,7 +4,7 @@
 
 #include "check/interval.h"
 
-namespace lamina::check {
+namespace lamina::checking {
 
 /// The worst share of a tensor's largest element that roundings take away, before anything rounds to levels:
 /// where a graph adds large numbers and takes them away again, that is much. Listens to propagate().
@@ -24,4 +24,4 @@ class Loss {
   double worst_ = 0;
 };
 
-}  // namespace lamina::check
+}  // namespace lamina::checking

@@ -14,7 +14,7 @@
 #include "ops/reduction.h"
 #include "ops/shaping.h"
 
-namespace lamina::check {
+namespace lamina::checking {
 namespace {
 
 constexpr auto kAnyNumber = std::numeric_limits<std::size_t>::max();
@@ -176,4 +176,4 @@ NoisyRuns run_with_noise(const Graph& graph, const std::vector<Tensor>& inputs, 
   return out;
 }
 
-}  // namespace lamina::check
+}  // namespace lamina::checking

@@ -4,7 +4,7 @@
 
 #include "graph/graph.h"
 
-namespace lamina::check {
+namespace lamina::checking {
 
 struct NoiseOptions {
   /// How far sums may be off, as a share of the numbers of their tensor. The default is about 16 times what
@@ -30,4 +30,4 @@ struct NoisyRuns {
 NoisyRuns run_with_noise(const Graph& graph, const std::vector<Tensor>& inputs,
                          const NoiseOptions& options = {});
 
-}  // namespace lamina::check
+}  // namespace lamina::checking

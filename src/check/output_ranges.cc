@@ -5,7 +5,7 @@
 #include "ops/eval.h"
 #include "ops/quantization.h"
 
-namespace lamina::check {
+namespace lamina::checking {
 namespace {
 
 /// True if the values are the same in any shape.
@@ -30,4 +30,4 @@ void OutputRanges::collect(const Graph& graph) {
   }
 }
 
-}  // namespace lamina::check
+}  // namespace lamina::checking

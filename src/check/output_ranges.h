@@ -5,7 +5,7 @@
 
 #include "graph/graph.h"
 
-namespace lamina::check {
+namespace lamina::checking {
 
 /// The ends of the output ranges of FakeQuantize nodes, in bodies too, as far as they are constant.
 class OutputRanges {
@@ -20,4 +20,4 @@ class OutputRanges {
   std::vector<std::pair<Tensor, Tensor>> known_;
 };
 
-}  // namespace lamina::check
+}  // namespace lamina::checking

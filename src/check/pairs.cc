@@ -8,7 +8,7 @@
 #include "check/detections.h"
 #include "ops/eval.h"
 
-namespace lamina::check {
+namespace lamina::checking {
 namespace {
 
 bool same_number(double a, double b) { return a == b || (std::isnan(a) && std::isnan(b)); }
@@ -75,4 +75,4 @@ std::size_t not_finite_in_one(const Pairs& p) {
   return out;
 }
 
-}  // namespace lamina::check
+}  // namespace lamina::checking

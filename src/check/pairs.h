@@ -5,7 +5,7 @@
 
 #include "lamina/tensor.h"
 
-namespace lamina::check {
+namespace lamina::checking {
 
 using Numbers = std::vector<double>;
 
@@ -36,4 +36,4 @@ Numbers differences(const Pairs& p);
 /// Pairs in which one number is not finite, or both are and differ.
 std::size_t not_finite_in_one(const Pairs& p);
 
-}  // namespace lamina::check
+}  // namespace lamina::checking

@@ -10,7 +10,7 @@
 #include "ops/eval.h"
 #include "ops/shaping.h"
 
-namespace lamina::check {
+namespace lamina::checking {
 namespace {
 
 constexpr std::size_t kSamples = 512;
@@ -98,4 +98,4 @@ Tensor PermutedValues::find_permuted(const Tensor& value, const std::vector<Sour
   return found ? reordered_axes(found->tensor, best_order) : Tensor();
 }
 
-}  // namespace lamina::check
+}  // namespace lamina::checking

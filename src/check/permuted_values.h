@@ -4,7 +4,7 @@
 
 #include "graph/graph.h"
 
-namespace lamina::check {
+namespace lamina::checking {
 
 /// All values that a graph makes from some inputs.
 class PermutedValues {
@@ -22,4 +22,4 @@ class PermutedValues {
   std::vector<Known> known_;
 };
 
-}  // namespace lamina::check
+}  // namespace lamina::checking

@@ -8,7 +8,7 @@
 #include "base/error.h"
 #include "ops/control.h"
 
-namespace lamina::check {
+namespace lamina::checking {
 namespace {
 
 bool comes_from_node(const Graph& graph, ValueId v) {
@@ -166,4 +166,4 @@ Subgraph part_of(const Graph& graph, const Section& section, const std::vector<T
   return part;
 }
 
-}  // namespace lamina::check
+}  // namespace lamina::checking

@@ -5,7 +5,7 @@
 
 #include "graph/subgraph.h"
 
-namespace lamina::check {
+namespace lamina::checking {
 
 /// Nodes between values at which a graph is cut, in the order of execution.
 struct Section {
@@ -31,4 +31,4 @@ std::vector<Piece> pieces_of(const Graph& original, const Graph& rewritten);
 /// order.
 Subgraph part_of(const Graph& graph, const Section& section, const std::vector<Tensor>& inputs);
 
-}  // namespace lamina::check
+}  // namespace lamina::checking

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <numeric>
 
-namespace lamina::check {
+namespace lamina::checking {
 namespace {
 
 constexpr std::size_t kMostClasses = 100000;
@@ -63,4 +63,4 @@ std::optional<Ranking> ranking_of(const Pairs& p) {
   return out;
 }
 
-}  // namespace lamina::check
+}  // namespace lamina::checking

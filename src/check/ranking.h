@@ -4,7 +4,7 @@
 
 #include "check/pairs.h"
 
-namespace lamina::check {
+namespace lamina::checking {
 
 struct Ranking {
   std::size_t rows = 0;
@@ -15,4 +15,4 @@ struct Ranking {
 /// Nothing where the numbers are no scores of classes, or some are not numbers.
 std::optional<Ranking> ranking_of(const Pairs& p);
 
-}  // namespace lamina::check
+}  // namespace lamina::checking

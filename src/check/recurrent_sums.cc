@@ -7,7 +7,7 @@
 
 #include "ops/recurrent.h"
 
-namespace lamina::check {
+namespace lamina::checking {
 namespace {
 
 constexpr auto kNowhere = std::numeric_limits<std::size_t>::max();
@@ -71,4 +71,4 @@ std::vector<bool> recurrent_sums_beyond(double most, const Node& node, const std
   return out;
 }
 
-}  // namespace lamina::check
+}  // namespace lamina::checking

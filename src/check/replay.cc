@@ -3,7 +3,7 @@
 #include "exec/single_step.h"
 #include "interpreter/interpreter.h"
 
-namespace lamina::check {
+namespace lamina::checking {
 namespace {
 
 /// Values of the plan's graph; those of its deferred subgraph stay invalid.
@@ -67,4 +67,4 @@ std::vector<Tensor> replay(const std::vector<std::shared_ptr<const Plan>>& plans
   });
 }
 
-}  // namespace lamina::check
+}  // namespace lamina::checking

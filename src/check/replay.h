@@ -6,7 +6,7 @@
 
 #include "plan/plan.h"
 
-namespace lamina::check {
+namespace lamina::checking {
 
 /// Runs the kernels of the plans of a request (Runner::plans) one by one on memory of their own, each on what
 /// those before it gave; what runs no kernel is evaluated. Returns the results in the order of the first
@@ -24,4 +24,4 @@ std::vector<Tensor> replay(const std::vector<std::shared_ptr<const Plan>>& plans
                            const std::vector<Tensor>& inputs, const RunLayer& run,
                            std::vector<std::vector<Tensor>>* parts = nullptr);
 
-}  // namespace lamina::check
+}  // namespace lamina::checking

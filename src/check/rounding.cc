@@ -7,7 +7,7 @@
 #include "check/recurrent_sums.h"
 #include "graph/subgraph.h"
 
-namespace lamina::check {
+namespace lamina::checking {
 namespace {
 
 bool has_levels(const Node& node) { return node.op.has(Trait::levels); }
@@ -62,4 +62,4 @@ std::optional<std::vector<double>> undecided(const Graph& graph, NodeId id, cons
   return radius;
 }
 
-}  // namespace lamina::check
+}  // namespace lamina::checking

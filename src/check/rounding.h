@@ -4,7 +4,7 @@
 
 #include "graph/graph.h"
 
-namespace lamina::check {
+namespace lamina::checking {
 
 /// Operators that round to levels, here or in a body.
 bool quantises(const Graph& graph);
@@ -19,4 +19,4 @@ bool quantises(const Graph& graph);
 std::optional<std::vector<double>> undecided(const Graph& graph, NodeId node, const std::vector<Tensor>& in,
                                              const Tensor& result);
 
-}  // namespace lamina::check
+}  // namespace lamina::checking

@@ -7,7 +7,7 @@
 
 #include "ops/eval.h"
 
-namespace lamina::check {
+namespace lamina::checking {
 namespace {
 
 constexpr std::size_t kMore = 8;  // contenders besides those of the places
@@ -50,4 +50,4 @@ void ScoreRows::rank(std::size_t row) {
   for (n = places_; n < kept_ && std::fabs(best(row, n)) <= most;) ++n;
 }
 
-}  // namespace lamina::check
+}  // namespace lamina::checking

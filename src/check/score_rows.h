@@ -8,7 +8,7 @@
 #include "lamina/tensor.h"
 #include "ops/sorting.h"
 
-namespace lamina::check {
+namespace lamina::checking {
 
 /// Scores so that more is better: of a TopK for the smallest they are negated.
 class ScoreRows {
@@ -48,4 +48,4 @@ class ScoreRows {
   std::vector<bool> undecided_;
 };
 
-}  // namespace lamina::check
+}  // namespace lamina::checking

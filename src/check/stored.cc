@@ -7,7 +7,7 @@
 
 #include "check/pairs.h"
 
-namespace lamina::check {
+namespace lamina::checking {
 namespace {
 
 constexpr double kMeanMargin = 4;  // means of few elements vary more
@@ -185,4 +185,4 @@ Agreement judge_stored(const StoredCase& c) {
   return out;
 }
 
-}  // namespace lamina::check
+}  // namespace lamina::checking

@@ -4,7 +4,7 @@
 
 #include "check/agreement.h"
 
-namespace lamina::check {
+namespace lamina::checking {
 
 /// Everything that is known of one output.
 struct StoredCase {
@@ -26,4 +26,4 @@ struct StoredCase {
 /// indices that a TopK chose are judged by check/index_judge.h instead.
 Agreement judge_stored(const StoredCase& c);
 
-}  // namespace lamina::check
+}  // namespace lamina::checking

@@ -8,7 +8,7 @@
 #include "check/rounding.h"
 #include "interpreter/interpreter.h"
 
-namespace lamina::check {
+namespace lamina::checking {
 namespace {
 
 /// Rounding of f32, f16 and bf16 arithmetic in noisy runs: what 16 orders of sums may change.
@@ -92,4 +92,4 @@ StoredCase StoredOutputs::case_of(std::size_t i, const Tensor& got, const Tensor
   return c;
 }
 
-}  // namespace lamina::check
+}  // namespace lamina::checking

@@ -8,7 +8,7 @@
 #include "check/noise.h"
 #include "check/stored.h"
 
-namespace lamina::check {
+namespace lamina::checking {
 
 class StoredOutputs {
  public:
@@ -43,4 +43,4 @@ class StoredOutputs {
   NoisyRuns noise_;
 };
 
-}  // namespace lamina::check
+}  // namespace lamina::checking

@@ -70,10 +70,10 @@ class Comparison {
     rows();
     NoisyOutputs outputs({q_model_, f_model_, f_, switched_, samples_, running_});
     outputs.measure(report_);
-    if (report_.has_shares) report_.left_out = choose_left_out(outputs, rows_, report_.snr);
+    if (report_.has_shares) report_.left_out = choose_left_out(outputs, rows_, report_.sqnr_db);
     for (auto& row : rows_) report_.layers.push_back(std::move(row.noise));
     add_rows_not_comparable();
-    const auto key = [](const LayerNoise& l) { return std::isnan(l.snr) ? -kInfinite : l.snr; };
+    const auto key = [](const LayerNoise& l) { return std::isnan(l.sqnr_db) ? -kInfinite : l.sqnr_db; };
     std::stable_sort(report_.layers.begin(), report_.layers.end(),
                      [&](const auto& a, const auto& b) { return key(a) < key(b); });
     return std::move(report_);
@@ -203,16 +203,16 @@ class Comparison {
       const auto& s = switched_.switches[i];
       if (s.rounding) continue;
       NoiseRow row{describe(s), {i}, {}};
-      row.noise.snr = kInfinite;
-      for (const auto& m : s.meetings) row.noise.snr = worse(row.noise.snr, snr_.at(m.value));
-      row.noise.own = own_[i];
-      row.noise.input = kInfinite;
+      row.noise.sqnr_db = kInfinite;
+      for (const auto& m : s.meetings) row.noise.sqnr_db = worse(row.noise.sqnr_db, snr_.at(m.value));
+      row.noise.own_sqnr_db = own_[i];
+      row.noise.input_sqnr_db = kInfinite;
       for (const auto v : s.levels)
         if (const auto it = roundings.find(v); it != roundings.end() && !(own_[it->second] >= kExactSnr)) {
           row.roundings.push_back(it->second);
-          row.noise.input = worse(row.noise.input, own_[it->second]);
+          row.noise.input_sqnr_db = worse(row.noise.input_sqnr_db, own_[it->second]);
         }
-      if (row.noise.own >= kExactSnr && row.roundings.empty()) {
+      if (row.noise.own_sqnr_db >= kExactSnr && row.roundings.empty()) {
         report_.exact += row.noise.has_weights;
         continue;
       }
@@ -229,9 +229,9 @@ class Comparison {
     if (same == rows_.end()) return rows_.push_back(std::move(row));
     auto &to = same->noise, &from = row.noise;
     if (to.operators != from.operators) to.operators += "+" + from.operators;
-    to.snr = worse(to.snr, from.snr);
-    to.own = worse(to.own, from.own);
-    to.input = worse(to.input, from.input);
+    to.sqnr_db = worse(to.sqnr_db, from.sqnr_db);
+    to.own_sqnr_db = worse(to.own_sqnr_db, from.own_sqnr_db);
+    to.input_sqnr_db = worse(to.input_sqnr_db, from.input_sqnr_db);
     to.has_weights |= from.has_weights;
     for (auto& name : from.with)
       if (std::find(to.with.begin(), to.with.end(), name) == to.with.end())
@@ -251,9 +251,9 @@ class Comparison {
       const auto maker = f_.producer(s.value());
       row.noise.name = maker.valid() ? layer_source(f_, maker).name : f_.value(s.value()).name;
       row.noise.operators = "rounding";
-      row.noise.snr = row.noise.own = own_[i];
-      row.noise.input = kInfinite;
-      if (const auto it = snr_.find(s.value()); it != snr_.end()) row.noise.snr = it->second;
+      row.noise.sqnr_db = row.noise.own_sqnr_db = own_[i];
+      row.noise.input_sqnr_db = kInfinite;
+      if (const auto it = snr_.find(s.value()); it != snr_.end()) row.noise.sqnr_db = it->second;
       add_row(std::move(row));
     }
   }
@@ -263,8 +263,8 @@ class Comparison {
     for (const auto id : not_comparable_) {
       const auto layer = layer_source(f_, id);
       LayerNoise row{.name = layer.name, .operators = layer.type};
-      row.snr = row.own = kNone;
-      row.input = kInfinite;
+      row.sqnr_db = row.own_sqnr_db = kNone;
+      row.input_sqnr_db = kInfinite;
       row.has_weights = true;
       report_.layers.push_back(std::move(row));
     }

@@ -31,7 +31,7 @@ class LeaveOut {
 
   LeftOut run() && {
     measure_shares();
-    out_.snr = snr_;
+    out_.sqnr_db = snr_;
     if (snr_ >= kGood) return std::move(out_);
     std::vector<std::size_t> order(rows_.size());
     std::iota(order.begin(), order.end(), 0u);
@@ -45,7 +45,7 @@ class LeaveOut {
       for (const auto n : candidate(rows_[i])) add(n, nodes);
       const double gained = gain(without(nodes));
       if (gained >= most) {
-        out_.snr = snr_ + gained;
+        out_.sqnr_db = snr_ + gained;
         best = nodes;
         most = gained;
       }

@@ -29,19 +29,29 @@ std::vector<Drift> NoisyOutputs::drifts(const Switched& on) {
   return out;
 }
 
+OutputNoise output_noise(const std::string& name, const Drift& drift) {
+  return {.name = name,
+          .sqnr_db = drift.sqnr(),
+          .relative = drift.relative(),
+          .max = drift.max(),
+          .mean = drift.mean(),
+          .not_comparable = drift.not_comparable(),
+          .not_finite = drift.not_finite()};
+}
+
 void NoisyOutputs::measure(NoiseReport& report) {
   const auto now = drifts(all(true));
   bool noisy = false;
   for (std::size_t i = 0; i < now.size(); ++i) {
-    report.outputs.push_back({models.f32_graph.results()[i].name, now[i]});
+    report.outputs.push_back(output_noise(models.f32_graph.results()[i].name, now[i]));
     if (!is_float(exact_[0][i].element_type()) || !std::isfinite(now[i].relative())) continue;
     counted_.push_back(i);
     noisy |= now[i].relative() > 0;
     for (const auto& results : exact_) report.compared += results[i].size();
   }
   report.has_shares = noisy;
-  report.snr = report.left_out.snr = noise(all(true)).worst;
-  report.snr_of_rest = noise(all(false)).worst;
+  report.sqnr_db = report.left_out.sqnr_db = noise(all(true)).worst;
+  report.rest_sqnr_db = noise(all(false)).worst;
 }
 
 NoisyOutputs::Noise NoisyOutputs::noise(const Switched& on) {

@@ -4,10 +4,14 @@
 #include <limits>
 #include <vector>
 
+#include "quantise/drift.h"
 #include "quantise/layer_noise.h"
 #include "quantise/switched.h"
 
 namespace lamina {
+
+/// The figures of an output.
+OutputNoise output_noise(const std::string& name, const Drift& drift);
 
 struct NoisyModels {
   const Model &quantised, &f32;

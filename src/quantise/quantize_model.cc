@@ -16,6 +16,7 @@
 #include "offline/model_reader.h"
 #include "offline/option_names.h"
 #include "quantise/quantise.h"
+#include "quantise/users_samples.h"
 
 namespace lamina {
 namespace {
@@ -38,42 +39,10 @@ void check(const QuantizeOptions& o) {
   if (o.samples == 0) fail(ErrorCode::bad_option, "samples 0: wanted a number from 1 on");
 }
 
-/// Throws Error(bad_input) that names the sample and the input.
-void require_fit(const std::vector<Port>& ports, const std::vector<Tensor>& sample, std::size_t index) {
-  if (sample.size() != ports.size())
-    fail(ErrorCode::bad_input, "sample {}: {} tensors, the model has {} inputs", index, sample.size(),
-         ports.size());
-  for (std::size_t i = 0; i < ports.size(); ++i) {
-    const auto& tensor = sample[i];
-    if (!tensor.valid()) {
-      if (ports[i].value.valid()) continue;
-      fail(ErrorCode::bad_input, "sample {}: input \"{}\" is missing", index, ports[i].name);
-    }
-    const auto &wanted = ports[i].shape, &found = tensor.shape();
-    bool fits = !ports[i].ranked || wanted.size() == found.size();
-    for (std::size_t k = 0; ports[i].ranked && fits && k < wanted.size(); ++k)
-      fits = wanted[k] < 0 || wanted[k] == found[k];
-    if (!fits || tensor.element_type() != ports[i].type)
-      fail(ErrorCode::bad_input, "sample {}: {}[{}] does not fit input \"{}\", which is {}", index,
-           name_of(tensor.element_type()), fmt::join(found, ","), ports[i].name, to_string(ports[i]));
-  }
-}
-
 /// At most so many, evenly spread.
 Samples spread(const Samples& all, std::size_t most) {
   const auto count = std::min(all.count, most);
   return {count, [get = all.get, count, of = all.count](std::size_t i) { return get(i * of / count); }};
-}
-
-/// What the user gives, checked.
-Samples checked(const Samples& samples, const std::vector<Port>& ports) {
-  if (samples.count != 0 && !samples.get)
-    fail(ErrorCode::bad_input, "{} samples, but no function that gives them", samples.count);
-  return {samples.count, [get = of_user(samples.get), &ports](std::size_t i) {
-            auto tensors = get(i);
-            require_fit(ports, tensors, i);
-            return tensors;
-          }};
 }
 
 using Kept = std::vector<std::vector<Tensor>>;
@@ -151,8 +120,8 @@ class QuantizingModel {
   QuantizeReport run(const CalibrationData& given) && {
     const auto& ports = inside_.inputs();
     CalibrationData data = given;
-    data.calibration = checked(given.calibration, ports);
-    data.held_out = checked(given.held_out, ports);
+    data.calibration = checked_samples(given.calibration, ports);
+    data.held_out = checked_samples(given.held_out, ports);
     if (data.calibration.count == 0) fail(ErrorCode::bad_input, "no samples, wanted at least one");
     if (data.held_out.count == 0) {
       data.held_out = spread(data.calibration, 32);

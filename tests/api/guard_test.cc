@@ -9,6 +9,7 @@
 #include <sstream>
 
 #include "lamina/benchmark.h"
+#include "lamina/check.h"
 #include "lamina/draw.h"
 #include "lamina/listings.h"
 #include "lamina/optimize.h"
@@ -68,6 +69,32 @@ const std::map<std::string, Call>& entries() {
        "std::basic_string_view<char, std::char_traits<char> >)",
        [](Objects&) { OptimizeOptions().set("output", "a"); }},
       {"lamina::OptimizeReport::json[abi:cxx11]() const", [](Objects&) { (void)OptimizeReport().json(); }},
+      {"lamina::CheckReport::faults() const", [](Objects&) { (void)CheckReport().faults(); }},
+      {"lamina::CheckReport::json[abi:cxx11]() const", [](Objects&) { (void)CheckReport().json(); }},
+      {"lamina::CheckReport::lines[abi:cxx11](bool) const", [](Objects&) { (void)CheckReport().lines(); }},
+      {"lamina::NoiseReport::html[abi:cxx11]() const", [](Objects&) { (void)NoiseReport().html(); }},
+      {"lamina::NoiseReport::json[abi:cxx11]() const", [](Objects&) { (void)NoiseReport().json(); }},
+      {"lamina::NoiseReport::lines[abi:cxx11]() const", [](Objects&) { (void)NoiseReport().lines(); }},
+      {"lamina::check(lamina::CompiledModel const&, std::vector<lamina::Tensor, "
+       "std::allocator<lamina::Tensor> > const&, lamina::CheckOptions const&)",
+       [](Objects& o) {
+         (void)check(o.compiled, {o.tensor, o.tensor});
+       }},
+      {"lamina::check(lamina::Model const&, lamina::Options const&, std::vector<lamina::Tensor, "
+       "std::allocator<lamina::Tensor> > const&, lamina::CheckOptions const&)",
+       [](Objects& o) {
+         (void)check(o.model, {}, {o.tensor, o.tensor});
+       }},
+      {"lamina::check_extensions(std::vector<std::__cxx11::basic_string<char, std::char_traits<char>, "
+       "std::allocator<char> >, std::allocator<std::__cxx11::basic_string<char, std::char_traits<char>, "
+       "std::allocator<char> > > > const&, lamina::CheckOptions const&)",
+       [](Objects&) { (void)check_extensions({}); }},
+      {"lamina::compare_quantized(lamina::Model const&, lamina::Model const&, lamina::Samples const&, "
+       "lamina::NoiseOptions const&)",
+       [](Objects& o) { (void)compare_quantized(o.model, o.model, Samples()); }},
+      {"lamina::compare_quantized(lamina::Model const&, lamina::Model const&, std::vector<lamina::Tensor, "
+       "std::allocator<lamina::Tensor> > const&, lamina::NoiseOptions const&)",
+       [](Objects& o) { (void)compare_quantized(o.model, o.model, std::vector<Tensor>()); }},
       {"lamina::QuantizeReport::json[abi:cxx11]() const", [](Objects&) { (void)QuantizeReport().json(); }},
       {"lamina::QuantizeReport::html[abi:cxx11]() const", [](Objects&) { (void)QuantizeReport().html(); }},
       {"lamina::QuantizeReport::lines[abi:cxx11]() const", [](Objects&) { (void)QuantizeReport().lines(); }},

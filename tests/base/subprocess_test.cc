@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <thread>
 
+#include "base/cancellation.h"
 #include "base/guarded_memory.h"
 
 namespace lamina {
@@ -74,6 +75,16 @@ TEST(Subprocess, what_closes_all_files_and_goes_on_is_ended) {
       1s);
   EXPECT_FALSE(done.in_time);
   EXPECT_EQ(done.text, "did not end within 1 seconds");
+}
+
+TEST(Subprocess, ends_with_the_work_that_it_belongs_to) {
+  const auto begin = std::chrono::steady_clock::now();
+  const auto forever = []() -> std::string {
+    for (volatile bool on = true; on;) std::this_thread::yield();
+    return {};
+  };
+  EXPECT_THROW(run_stoppable({.seconds = 0.2}, [&] { return run_in_subprocess(forever, 60s); }), Error);
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, 10s);
 }
 
 }  // namespace

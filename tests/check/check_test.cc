@@ -9,7 +9,7 @@
 #include "ops/operators.h"
 #include "rules/optimize.h"
 
-namespace lamina::check {
+namespace lamina::checking {
 namespace {
 
 const std::string kPlain = R"(graph (x: f32[1,2,4,4]) -> (y) {
@@ -175,4 +175,4 @@ TEST(CheckRun, what_follows_from_a_sum_that_rules_keep_in_range_is_no_mismatch) 
 }
 
 }  // namespace
-}  // namespace lamina::check
+}  // namespace lamina::checking

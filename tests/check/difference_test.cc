@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace lamina::check {
+namespace lamina::checking {
 namespace {
 
 /// 2^53 and the next: one double.
@@ -32,4 +32,4 @@ TEST(Difference, ends_of_unsigned_integers) {
 }
 
 }  // namespace
-}  // namespace lamina::check
+}  // namespace lamina::checking

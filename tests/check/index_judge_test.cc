@@ -4,7 +4,7 @@
 
 #include "tests/check/judged_labels.h"
 
-namespace lamina::check {
+namespace lamina::checking {
 namespace {
 
 TEST(IndexJudge, equal_scores_may_have_either_label_and_others_may_not) {
@@ -271,4 +271,4 @@ TEST(IndexJudge, what_is_no_index_has_no_scores) {
 }
 
 }  // namespace
-}  // namespace lamina::check
+}  // namespace lamina::checking

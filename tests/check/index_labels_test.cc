@@ -6,7 +6,7 @@
 #include "base/element_types.h"
 #include "tests/check/judged_labels.h"
 
-namespace lamina::check {
+namespace lamina::checking {
 namespace {
 
 TEST(IndexLabels, labels_of_a_table) {
@@ -248,4 +248,4 @@ TEST(IndexLabels, labels_as_floats_behind_other_shapes) {
 }
 
 }  // namespace
-}  // namespace lamina::check
+}  // namespace lamina::checking

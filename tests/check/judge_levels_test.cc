@@ -4,7 +4,7 @@
 #include "check/judge.h"
 #include "tests/support/run_graph.h"
 
-namespace lamina::check {
+namespace lamina::checking {
 namespace {
 
 using lamina::testing::parse;
@@ -135,4 +135,4 @@ TEST(Judge, pieces_with_moved_axes_are_judged_value_by_value) {
 }
 
 }  // namespace
-}  // namespace lamina::check
+}  // namespace lamina::checking

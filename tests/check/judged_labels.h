@@ -11,7 +11,7 @@
 #include "ops/eval.h"
 #include "ops/operators.h"
 
-namespace lamina::check {
+namespace lamina::checking {
 
 using Labels = std::vector<std::int64_t>;
 
@@ -82,4 +82,4 @@ inline Labels each(Labels labels, const std::function<std::int64_t(std::int64_t)
   return labels;
 }
 
-}  // namespace lamina::check
+}  // namespace lamina::checking

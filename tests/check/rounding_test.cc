@@ -11,7 +11,7 @@
 #include "ops/eval.h"
 #include "ops/operators.h"
 
-namespace lamina::check {
+namespace lamina::checking {
 namespace {
 
 Tensor floats(const Dims& dims, const std::vector<float>& values) {
@@ -250,4 +250,4 @@ TEST(Rounding, a_product_that_passes_the_range_of_f32_on_the_way) {
 }
 
 }  // namespace
-}  // namespace lamina::check
+}  // namespace lamina::checking

@@ -14,7 +14,7 @@
 #include "ops/eval.h"
 #include "tests/check/corruptions.h"
 
-namespace lamina::check {
+namespace lamina::checking {
 namespace {
 
 namespace fs = std::filesystem;
@@ -98,4 +98,4 @@ TEST(StoredModels, right_outputs_are_right_and_wrong_ones_wrong) {
 }
 
 }  // namespace
-}  // namespace lamina::check
+}  // namespace lamina::checking

@@ -67,11 +67,11 @@ std::vector<std::string> checked(const IrText& ir, const Options& given = {}) {
     in.push_back(floats(port.shape, some_values(element_count(port.shape))));
   for (std::size_t i = 0; i < in.size(); ++i) request.set_input(i, in[i]);
   request.run();
-  const auto found = check::check_run({Inside::of(compiled).original(),
-                                       in,
-                                       Inside::runner_of(request).plans(),
-                                       {{"y", request.output(0), {}}},
-                                       false});
+  const auto found = checking::check_run({Inside::of(compiled).original(),
+                                          in,
+                                          Inside::runner_of(request).plans(),
+                                          {{"y", request.output(0), {}}},
+                                          false});
   EXPECT_EQ(found.faults(), 0U);
   for (const auto& row : found.outputs) EXPECT_TRUE(row.ok()) << to_string(row.difference);
   return labels(request);

@@ -127,7 +127,7 @@ bool has_wild_numbers(const Graph& g) {
 }
 
 /// What the findings say is wrong.
-std::string faults_of(const check::Findings& found) {
+std::string faults_of(const checking::Findings& found) {
   for (const auto& v : found.values)
     if (!v.ok())
       return fmt::format("rewritten value of {} ({}) is wrong: {}", v.made_by, v.name,
@@ -222,11 +222,11 @@ Survival run(const Model& model, const Graph& graph, const std::vector<Tensor>& 
   out.error = failed;
   if (!failed.empty()) return out;
   out.reached = Reached::ran;
-  check::Run last{impl.original(), all, Inside::runner_of(request).plans(), {}, is_half(model, impl)};
+  checking::Run last{impl.original(), all, Inside::runner_of(request).plans(), {}, is_half(model, impl)};
   for (std::size_t i = 0; i < model.outputs().size(); ++i)
     last.outputs.push_back({model.outputs()[i].name, request.output(i), {}});
-  last.with_levels = [&] { return check::with_levels(impl); };
-  const auto found = faults_of(check::check_run(last));
+  last.with_levels = [&] { return checking::with_levels(impl); };
+  const auto found = faults_of(checking::check_run(last));
   if (!has_wild_numbers(graph)) out.problem = found;
   return out;
 }

@@ -52,11 +52,11 @@ std::string problem_of(const Example& example, std::size_t& products) {
   for (std::size_t i = 0; i < inputs.size(); ++i) runner.set_input(i, inputs[i]);
   runner.run();
   if (runner.plans().size() != 1) return {};
-  check::Run run{original, inputs, runner.plans(), {}};
+  checking::Run run{original, inputs, runner.plans(), {}};
   for (std::size_t r = 0; r < original.results().size(); ++r)
     run.outputs.push_back({original.results()[r].name, runner.output(r), {}});
-  run.before_bf16 = [&](const check::RunPart&) { return before; };
-  const auto found = check::check_run(run);
+  run.before_bf16 = [&](const checking::RunPart&) { return before; };
+  const auto found = checking::check_run(run);
   return found.faults() == 0 ? "" : text_of(found) + "\n" + print_graph(after, {true, 16}).text;
 }
 

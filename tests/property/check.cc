@@ -125,10 +125,10 @@ std::string run_into_user_memory(Runner& runner, const Example::Run& run, std::s
 /// What `lamina check` finds wrong in the runner's last run.
 std::string wrong_parts(const Graph& original, const Runner& runner, const Example::Run& run) {
   if (runner.plans().empty()) return {};
-  check::Run last{original, run.inputs, runner.plans(), {}};
+  checking::Run last{original, run.inputs, runner.plans(), {}};
   for (std::size_t r = 0; r < run.wanted.size(); ++r)
     last.outputs.push_back({original.results()[r].name, runner.output(r), {}});
-  const auto text = text_of(check::check_run(last));
+  const auto text = text_of(checking::check_run(last));
   std::string steps;
   for (const auto& step : runner.plans()[0]->steps) steps += "\n  " + step.name + ": " + step.label;
   return (text.empty() ? "\nnothing is wrong by itself" : "\nwrong by itself:" + text) + "\nplan:" + steps;
@@ -136,7 +136,7 @@ std::string wrong_parts(const Graph& original, const Runner& runner, const Examp
 
 /// What rules changed, value by value (as `lamina check` judges it).
 std::string rewriting_problem(const Graph& original, const Graph& rewritten, const Example::Run& run) {
-  for (const auto& v : check::judge_rewriting(original, run.inputs, rewritten).values)
+  for (const auto& v : checking::judge_rewriting(original, run.inputs, rewritten).values)
     if (!v.ok())
       return fmt::format("rewriting: value {} made by {}: {}\n{}", v.name, v.made_by,
                          v.problem.empty() ? to_string(v.difference) : v.problem,

@@ -79,6 +79,12 @@ CASES = {
         request.set_input(1, np.array(1))
         request.run()
     """,
+    "check": """
+        m = lamina.load(models.endless(), threads=1)
+        interrupted(lambda: m.check(x, forever))
+        interrupted(lambda: m.check(x, np.array(100_000)), after=3)
+        assert m.check(x, np.array(1)).clean
+    """,
     "wait_all": """
         m = lamina.load(models.endless(), threads=1)
         queue = lamina.Queue(m, jobs=2)

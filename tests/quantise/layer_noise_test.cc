@@ -84,15 +84,15 @@ TEST(LayerNoise, the_layer_that_is_hard_to_quantise_is_the_first_to_be_left_out)
     sum += layer.share;
     if (layer.share > most) most = layer.share, worst = layer.name;
     EXPECT_TRUE(layer.has_weights) << layer.name;
-    EXPECT_TRUE(std::isfinite(layer.snr)) << layer.name;
+    EXPECT_TRUE(std::isfinite(layer.sqnr_db)) << layer.name;
   }
   EXPECT_NEAR(sum, 1, 1e-9);
   EXPECT_EQ(worst, "conv2");
   ASSERT_FALSE(r.left_out.nodes.empty());
   EXPECT_EQ(r.left_out.nodes[0], "conv2");
   EXPECT_FALSE(r.left_out.has_unnamed);
-  EXPECT_GT(r.left_out.snr, r.snr + 3);
-  EXPECT_GT(r.snr_of_rest, 90);
+  EXPECT_GT(r.left_out.sqnr_db, r.sqnr_db + 3);
+  EXPECT_GT(r.rest_sqnr_db, 90);
 }
 
 TEST(LayerNoise, what_is_estimated_is_what_quantising_without_these_layers_gives) {
@@ -101,15 +101,15 @@ TEST(LayerNoise, what_is_estimated_is_what_quantising_without_these_layers_gives
   auto other = request();
   other.scheme.choice.exclude = first.left_out.nodes;
   const auto second = noise(quantised(f32, other).onnx, f32);
-  EXPECT_GT(second.snr, first.snr + 3);
-  EXPECT_NEAR(second.snr, first.left_out.snr, 3);
+  EXPECT_GT(second.sqnr_db, first.sqnr_db + 3);
+  EXPECT_NEAR(second.sqnr_db, first.left_out.sqnr_db, 3);
   EXPECT_EQ(second.exact + second.layers.size(), 4u);
 }
 
 TEST(LayerNoise, layers_with_other_names_are_found) {
   const auto r = noise(quantised(network(1, "other_"), request()).onnx, network());
   EXPECT_EQ(r.matched, 4u);
-  EXPECT_GT(r.snr_of_rest, 90);
+  EXPECT_GT(r.rest_sqnr_db, 90);
   ASSERT_FALSE(r.left_out.nodes.empty());
   EXPECT_EQ(r.left_out.nodes[0], "conv2");
 }
@@ -131,8 +131,8 @@ TEST(LayerNoise, layers_that_were_equalised_are_measured_as_others) {
   EXPECT_EQ(q.equalised, 3u);
   const auto r = noise(q.onnx, f32);
   EXPECT_EQ(r.matched, 4u);
-  for (const auto& layer : r.layers) EXPECT_GT(layer.own, 25) << layer.name;
-  EXPECT_GT(r.snr_of_rest, 90);
+  for (const auto& layer : r.layers) EXPECT_GT(layer.own_sqnr_db, 25) << layer.name;
+  EXPECT_GT(r.rest_sqnr_db, 90);
 }
 
 enum class Bias { input, sum };
@@ -181,10 +181,10 @@ TEST(LayerNoise, a_bias_may_be_a_sum_of_its_own) {
         const auto r = noise(q.onnx, biased(of_f32));
         EXPECT_EQ(r.matched, 3u);
         for (const auto& layer : r.layers) {
-          EXPECT_GT(layer.own, 25) << layer.name;
-          EXPECT_GT(layer.snr, 25) << layer.name;
+          EXPECT_GT(layer.own_sqnr_db, 25) << layer.name;
+          EXPECT_GT(layer.sqnr_db, 25) << layer.name;
         }
-        EXPECT_GT(r.snr_of_rest, 90);
+        EXPECT_GT(r.rest_sqnr_db, 90);
       }
 }
 
@@ -195,14 +195,14 @@ TEST(LayerNoise, a_layer_whose_channels_have_another_scale_is_not_comparable) {
   for (const auto& layer : r.layers) {
     if (layer.name == "conv0" && layer.with.empty()) {
       ++rows;
-      EXPECT_TRUE(std::isnan(layer.snr) && std::isnan(layer.own));
+      EXPECT_TRUE(std::isnan(layer.sqnr_db) && std::isnan(layer.own_sqnr_db));
     } else {
-      EXPECT_GT(layer.own, 20) << layer.name;
-      EXPECT_GT(layer.snr, 20) << layer.name;
+      EXPECT_GT(layer.own_sqnr_db, 20) << layer.name;
+      EXPECT_GT(layer.sqnr_db, 20) << layer.name;
     }
   }
   EXPECT_EQ(rows, 1u);
-  EXPECT_GT(r.snr_of_rest, 90);
+  EXPECT_GT(r.rest_sqnr_db, 90);
 }
 
 TEST(LayerNoise, samples_that_are_not_finite_are_said) {

@@ -4,7 +4,7 @@
 
 namespace lamina::testing {
 
-std::string text_of(const check::Findings& found) {
+std::string text_of(const checking::Findings& found) {
   std::string text;
   for (const auto& v : found.values)
     if (!v.ok())

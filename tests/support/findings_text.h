@@ -7,6 +7,6 @@
 namespace lamina::testing {
 
 /// A line for each fault, which begins with a line feed; empty when nothing is wrong.
-std::string text_of(const check::Findings& found);
+std::string text_of(const checking::Findings& found);
 
 }  // namespace lamina::testing

@@ -19,7 +19,7 @@ std::string mismatch(const Tensor& got, const Tensor& wanted, double share) {
   double largest = 0;
   for (const double v : y)
     if (std::isfinite(v)) largest = std::max(largest, std::fabs(v));
-  const double limit = floats ? share * check::kOfKernels.limit(largest) : 0;
+  const double limit = floats ? share * checking::kOfKernels.limit(largest) : 0;
   for (std::size_t i = 0; i < x.size(); ++i) {
     if (x[i] == y[i] || (std::isnan(x[i]) && std::isnan(y[i])) || std::fabs(x[i] - y[i]) <= limit) continue;
     return fmt::format("element {} of {}: {}, wanted {}{}", i, x.size(), x[i], y[i],

@@ -1,15 +1,15 @@
 /// What the report of `check --against` says in sentences, and the names in its JSON.
-#include "tool/noise_report.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <limits>
 #include <nlohmann/json.hpp>
 
+#include "lamina/check.h"
 #include "ops/eval.h"
+#include "quantise/noisy_outputs.h"
 
-namespace lamina::tool {
+namespace lamina {
 namespace {
 
 constexpr double kInfinite = std::numeric_limits<double>::infinity();
@@ -18,13 +18,13 @@ NoiseReport report(double snr, double snr_of_rest) {
   NoiseReport out;
   out.has_shares = true;
   out.compared = 1000;
-  out.snr = out.left_out.snr = snr;
-  out.snr_of_rest = snr_of_rest;
+  out.sqnr_db = out.left_out.sqnr_db = snr;
+  out.rest_sqnr_db = snr_of_rest;
   return out;
 }
 
 bool has_line(const NoiseReport& r, const std::string& text) {
-  const auto lines = lines_of(r);
+  const auto lines = r.lines();
   return std::any_of(lines.begin(), lines.end(),
                      [&](const auto& line) { return line.find(text) != std::string::npos; });
 }
@@ -35,7 +35,7 @@ TEST(NoiseReport, outputs_that_cannot_be_compared_are_a_sentence) {
       r,
       "With everything that was measured in f32 the worst output cannot be compared with that of the f32 "
       "model: it has another shape, or NaN or infinities that the other does not have."));
-  for (const auto& line : lines_of(r)) EXPECT_EQ(line.find("has not comparable"), std::string::npos) << line;
+  for (const auto& line : r.lines()) EXPECT_EQ(line.find("has not comparable"), std::string::npos) << line;
 }
 
 TEST(NoiseReport, without_any_output_to_compare_nothing_is_proposed) {
@@ -43,7 +43,7 @@ TEST(NoiseReport, without_any_output_to_compare_nothing_is_proposed) {
     NoiseReport r;
     Drift drift;
     drift.add(from_doubles(type, {1}, {exact}), from_doubles(type, {1}, {other}));
-    r.outputs.push_back({"y", drift});
+    r.outputs.push_back(output_noise("y", drift));
     return r;
   };
   const std::string text =
@@ -69,11 +69,11 @@ TEST(NoiseReport, noise_of_many_layers_is_a_sentence) {
 }
 
 TEST(NoiseReport, the_document_says_sqnr_as_that_of_quantize) {
-  const auto j = json_of({}, report(24, 100));
+  const auto j = nlohmann::json::parse(report(24, 100).json());
   EXPECT_EQ(j["sqnr_db"], 24);
   for (const auto* name : {"sqnr_without_db", "sqnr_of_rest_db"}) EXPECT_TRUE(j.contains(name)) << name;
   for (const auto& [name, value] : j.items()) EXPECT_FALSE(name.starts_with("snr")) << name;
 }
 
 }  // namespace
-}  // namespace lamina::tool
+}  // namespace lamina

@@ -1,19 +1,20 @@
-#include "tool/noise_report.h"
-
+/// What there is to say about the noise of a quantised model: lines, a document, a page.
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "base/guard.h"
 #include "draw/report_page.h"
 #include "draw/text.h"
+#include "lamina/check.h"
+#include "quantise/layer_noise.h"
 #include "quantise/noise_cells.h"
-#include "tool/common.h"
 
-namespace lamina::tool {
+namespace lamina {
 namespace {
 
-constexpr double kGood = 30;         // dB: users seldom see a difference
+constexpr double kGoodSnr = 30;      // dB: users seldom see a difference
 constexpr double kRestMatters = 20;  // dB that the rest must be better than the whole
 
 /// The layers that cause most of the outputs' noise first; without shares those with the worst output.
@@ -27,7 +28,7 @@ std::vector<const LayerNoise*> rows_by_share(const NoiseReport& r) {
 
 /// Noise by rounding of what the layer reads; "-" if nothing is rounded there.
 std::string input_text(const LayerNoise& l) {
-  return std::isinf(l.input) && l.input > 0 ? "-" : decibel_text(l.input);
+  return std::isinf(l.input_sqnr_db) && l.input_sqnr_db > 0 ? "-" : decibel_text(l.input_sqnr_db);
 }
 
 std::string operators_of(const LayerNoise& l) {
@@ -64,9 +65,9 @@ std::string matched_text(const NoiseReport& r) {
                      r.matched, r.weighted, r.exact);
 }
 
-std::string not_finite_text(const Drift& drift) {
-  if (drift.not_finite() == 0) return "";
-  return fmt::format("; left out: {} NaN or infinite in both models", drift.not_finite());
+std::string not_finite_text(const OutputNoise& o) {
+  if (o.not_finite == 0) return "";
+  return fmt::format("; left out: {} NaN or infinite in both models", o.not_finite);
 }
 
 std::vector<std::string> inputs_not_finite(const NoiseReport& r) {
@@ -93,23 +94,23 @@ std::string noise_sentence(std::string_view subject, double snr) {
 std::vector<std::string> advice(const NoiseReport& r) {
   if (!r.has_shares) {
     const bool same = std::all_of(r.outputs.begin(), r.outputs.end(),
-                                  [](const auto& output) { return output.drift.relative() == 0; });
+                                  [](const auto& output) { return output.relative == 0; });
     return {same ? "The outputs of both models are the same."
                  : "The outputs cannot be compared: they are integers, have another shape in one model, or "
                    "NaN or infinities in one model only. No layer can be proposed."};
   }
   std::vector<std::string> out;
   if (r.left_out.nodes.empty())
-    out.push_back(r.snr >= kGood
+    out.push_back(r.sqnr_db >= kGoodSnr
                       ? "No layer stands out, and little noise reaches the outputs."
                       : "The noise is spread over many layers: leaving out a few does not help. Try other "
                         "calibration data or another method, and weights per channel.");
   else
     out.push_back(fmt::format(
         "{} now. With {} in f32 {} (estimated: a quantiser finds other ranges then).",
-        noise_sentence("The worst output", r.snr),
+        noise_sentence("The worst output", r.sqnr_db),
         r.left_out.nodes.size() == 1 ? "this node" : fmt::format("these {} nodes", r.left_out.nodes.size()),
-        noise_sentence("it", r.left_out.snr)));
+        noise_sentence("it", r.left_out.sqnr_db)));
   constexpr std::size_t kFew = 32;
   if (r.compared < kFew)
     out.push_back(
@@ -120,11 +121,11 @@ std::vector<std::string> advice(const NoiseReport& r) {
     out.push_back(
         "A node without a name in the file is called after its first output. onnxruntime excludes by names "
         "only: set node.name = node.name or node.output[0] for all nodes before it quantises.");
-  if (r.snr_of_rest < std::min(kExactSnr, r.snr + kRestMatters))
+  if (r.rest_sqnr_db < std::min(kExactSnr, r.sqnr_db + kRestMatters))
     out.push_back(fmt::format(
         "With everything that was measured in f32 {}. Some of the noise belongs to no layer of the "
         "table.",
-        noise_sentence("the worst output", r.snr_of_rest)));
+        noise_sentence("the worst output", r.rest_sqnr_db)));
   return out;
 }
 
@@ -142,11 +143,10 @@ std::string outputs_table(const NoiseReport& r) {
   std::string out =
       "<h2>Outputs</h2>\n<table>\n<tr><th>output</th><td></td><td>signal to noise</td><td>largest "
       "difference</td><td>mean difference</td></tr>\n";
-  for (const auto& [name, drift] : r.outputs)
-    out += "<tr><th>" + escape_xml(name) + "</th>" + snr_bar(drift.sqnr()) +
-           html_cell(decibel_text(drift.sqnr()) + not_finite_text(drift)) +
-           html_cell(fmt::format("{:.4g}", drift.max())) + html_cell(fmt::format("{:.4g}", drift.mean())) +
-           "</tr>\n";
+  for (const auto& o : r.outputs)
+    out += "<tr><th>" + escape_xml(o.name) + "</th>" + snr_bar(o.sqnr_db) +
+           html_cell(decibel_text(o.sqnr_db) + not_finite_text(o)) + html_cell(fmt::format("{:.4g}", o.max)) +
+           html_cell(fmt::format("{:.4g}", o.mean)) + "</tr>\n";
   return out + "</table>\n";
 }
 
@@ -159,8 +159,9 @@ std::string number_cell(double x, const std::string& text) {
 std::string layer_row(const LayerNoise& l) {
   return "<tr><th>" + escape_xml(l.name) + "</th>" + html_cell(operators_of(l)) +
          number_cell(l.share, share_text(l.share)) + share_bar(l.share) +
-         number_cell(l.snr, decibel_text(l.snr)) + snr_bar(l.snr) + number_cell(l.own, decibel_text(l.own)) +
-         number_cell(l.input, input_text(l)) + "</tr>\n";
+         number_cell(l.sqnr_db, decibel_text(l.sqnr_db)) + snr_bar(l.sqnr_db) +
+         number_cell(l.own_sqnr_db, decibel_text(l.own_sqnr_db)) +
+         number_cell(l.input_sqnr_db, input_text(l)) + "</tr>\n";
 }
 
 constexpr std::string_view kSorting = R"(<style>
@@ -187,8 +188,6 @@ for (const table of document.querySelectorAll('table.sort')) {
 </script>
 )";
 
-}  // namespace
-
 std::vector<std::string> lines_of(const NoiseReport& r) {
   const auto rows = rows_by_share(r);
   std::vector<std::string> out;
@@ -199,14 +198,13 @@ std::vector<std::string> lines_of(const NoiseReport& r) {
   };
   if (!rows.empty()) row("layer", "operators", "share", "output", "own", "input");
   for (const auto* l : rows)
-    row(l->name, operators_of(*l), r.has_shares ? share_text(l->share) : "-", decibel_text(l->snr),
-        decibel_text(l->own), input_text(*l));
+    row(l->name, operators_of(*l), r.has_shares ? share_text(l->share) : "-", decibel_text(l->sqnr_db),
+        decibel_text(l->own_sqnr_db), input_text(*l));
   if (!rows.empty()) out.emplace_back();
   for (const auto& sentence : inputs_not_finite(r)) out.push_back("input       " + sentence);
-  for (const auto& [name, drift] : r.outputs)
-    out.push_back(fmt::format("output      {}: {}, relative {:.3g}, max {:.3g}, mean {:.3g}{}", name,
-                              decibel_text(drift.sqnr()), drift.relative(), drift.max(), drift.mean(),
-                              not_finite_text(drift)));
+  for (const auto& o : r.outputs)
+    out.push_back(fmt::format("output      {}: {}, relative {:.3g}, max {:.3g}, mean {:.3g}{}", o.name,
+                              decibel_text(o.sqnr_db), o.relative, o.max, o.mean, not_finite_text(o)));
   out.push_back("layers      " + matched_text(r));
   for (const auto& sentence : advice(r)) out.push_back("leave out   " + sentence);
   if (r.left_out.nodes.empty()) return out;
@@ -215,32 +213,32 @@ std::vector<std::string> lines_of(const NoiseReport& r) {
   return out;
 }
 
-nlohmann::json json_of(const NoiseSubject& subject, const NoiseReport& r) {
+nlohmann::json document_of(const NoiseReport& r) {
   auto outputs = nlohmann::json::array(), layers = nlohmann::json::array(),
        not_finite = nlohmann::json::array();
   for (const auto& [name, samples] : r.not_finite)
     not_finite.push_back({{"name", name}, {"samples", samples}});
-  for (const auto& [name, drift] : r.outputs)
-    outputs.push_back({{"name", name},
-                       {"sqnr_db", finite_number(drift.sqnr())},
-                       {"relative", finite_number(drift.relative())},
-                       {"max", drift.max()},
-                       {"mean", drift.mean()},
-                       {"not_comparable", drift.not_comparable()},
-                       {"not_finite", drift.not_finite()}});
+  for (const auto& o : r.outputs)
+    outputs.push_back({{"name", o.name},
+                       {"sqnr_db", finite_number(o.sqnr_db)},
+                       {"relative", finite_number(o.relative)},
+                       {"max", o.max},
+                       {"mean", o.mean},
+                       {"not_comparable", o.not_comparable},
+                       {"not_finite", o.not_finite}});
   for (const auto* l : rows_by_share(r))
     layers.push_back({{"name", l->name},
                       {"operators", l->operators},
                       {"with", l->with},
                       {"has_weights", l->has_weights},
                       {"share", r.has_shares ? nlohmann::json(l->share) : nlohmann::json()},
-                      {"sqnr_db", finite_number(l->snr)},
-                      {"own_sqnr_db", finite_number(l->own)},
-                      {"input_sqnr_db", finite_number(l->input)}});
-  return {{"model", subject.quantised},
-          {"against", subject.f32},
-          {"random_inputs", subject.random_inputs},
-          {"notes", subject.notes},
+                      {"sqnr_db", finite_number(l->sqnr_db)},
+                      {"own_sqnr_db", finite_number(l->own_sqnr_db)},
+                      {"input_sqnr_db", finite_number(l->input_sqnr_db)}});
+  return {{"model", r.model},
+          {"against", r.against},
+          {"random_inputs", r.random_inputs},
+          {"notes", r.notes},
           {"samples", r.samples},
           {"inputs_not_finite", std::move(not_finite)},
           {"outputs", std::move(outputs)},
@@ -251,27 +249,27 @@ nlohmann::json json_of(const NoiseSubject& subject, const NoiseReport& r) {
           {"leave_out", r.left_out.nodes},
           {"leave_out_layers", r.left_out.layers},
           {"leave_out_unnamed", r.left_out.has_unnamed},
-          {"sqnr_db", finite_number(r.snr)},
-          {"sqnr_without_db", finite_number(r.left_out.snr)},
-          {"sqnr_of_rest_db", finite_number(r.snr_of_rest)}};
+          {"sqnr_db", finite_number(r.sqnr_db)},
+          {"sqnr_without_db", finite_number(r.left_out.sqnr_db)},
+          {"sqnr_of_rest_db", finite_number(r.rest_sqnr_db)}};
 }
 
-std::string html_of(const NoiseSubject& subject, const NoiseReport& r) {
+std::string page_of(const NoiseReport& r) {
   const auto file = [](const std::string& path) {
     return printable(std::filesystem::path(path).filename().string());
   };
-  const auto title = fmt::format("{}: noise against {}", file(subject.quantised), file(subject.f32));
+  const auto title = fmt::format("{}: noise against {}", file(r.model), file(r.against));
   std::string body = "<h1>" + escape_xml(title) + "</h1>\n<p class=\"sub\">" + matched_text(r) + "</p>\n";
   for (const auto& sentence : advice(r)) body += "<p class=\"lead\">" + escape_xml(sentence) + "</p>\n";
   if (!r.left_out.nodes.empty())
     body += "<figure><figcaption>lamina quantize " + escape_xml(exclude_options(r.left_out.nodes)) +
             "</figcaption></figure>\n<figure><figcaption>nodes_to_exclude=" +
             escape_xml(python_list(r.left_out.nodes)) + "</figcaption></figure>\n";
-  if (subject.random_inputs)
+  if (r.random_inputs)
     body += "<p class=\"lead\">Measured with random inputs. Real ones give other figures.</p>\n";
   for (const auto& sentence : inputs_not_finite(r))
     body += "<p class=\"lead\">Input " + escape_xml(sentence) + "</p>\n";
-  for (const auto& note : subject.notes) body += "<p class=\"note\">" + escape_xml(note) + "</p>\n";
+  for (const auto& note : r.notes) body += "<p class=\"note\">" + escape_xml(note) + "</p>\n";
   body += outputs_table(r) + "<h2>Layers</h2>\n";
   for (const auto* sentence : kExplanation) body += fmt::format("<p class=\"note\">{}</p>\n", sentence);
   body +=
@@ -283,4 +281,21 @@ std::string html_of(const NoiseSubject& subject, const NoiseReport& r) {
   return report_page(title, body + std::string(kSorting));
 }
 
-}  // namespace lamina::tool
+}  // namespace
+
+std::vector<std::string> NoiseReport::lines() const {
+  return guarded("NoiseReport::lines", [&] { return lines_of(*this); });
+}
+
+std::string NoiseReport::json() const {
+  return guarded("NoiseReport::json", [&] {
+    // Names come from files and may be no UTF-8.
+    return document_of(*this).dump(1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+  });
+}
+
+std::string NoiseReport::html() const {
+  return guarded("NoiseReport::html", [&] { return page_of(*this); });
+}
+
+}  // namespace lamina
