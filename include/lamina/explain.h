@@ -276,9 +276,9 @@ struct Explanation {
   /// model runs, there are several plans, one after the other.
   LAMINA_API std::vector<std::string> plans() const;
   /// A page of HTML about the rewriting, with a drawing of each rewrite. Rewrites the model once more.
-  LAMINA_API std::string rewriting_page(const ProgressCallback& progress = {}) const;
+  LAMINA_API std::string rewriting_page(const ProgressCallback& progress = nullptr) const;
   /// The document of `lamina explain --json`. Throws as layers_named() does.
-  LAMINA_API std::string json(const ExplainDocument& part = {}) const;
+  LAMINA_API std::string json(const ExplainDocument& part = ExplainDocument()) const;
 
  private:
   friend class Explaining;  // internal

@@ -14,6 +14,7 @@ NB_MODULE(_lamina, m) {
   bind_calls(m);
   bind_offline(m);
   bind_draw(m);
+  bind_explain(m);
   Interrupts::the_calling_thread_is_the_main_one();
   m.def(
       "version", [] { return text(lamina::version()); }, nb::sig("def version() -> str"),

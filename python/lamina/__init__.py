@@ -29,6 +29,7 @@ from lamina.errors import (
     Timeout,
     Unsupported,
 )
+from lamina.explain import LayerExplanation, StepTime
 from lamina.graph import Drawing
 from lamina.memory import empty
 from lamina.model import Model, load
@@ -56,6 +57,7 @@ __all__ = [
     "InputCut",
     "Internal",
     "LayerCounter",
+    "LayerExplanation",
     "LayerTime",
     "Model",
     "OptimizeReport",
@@ -69,6 +71,7 @@ __all__ = [
     "QuantizedOutput",
     "Queue",
     "Request",
+    "StepTime",
     "Timeout",
     "Unsupported",
     "__version__",

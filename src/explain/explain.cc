@@ -33,7 +33,7 @@ Machine described_machine(const std::string& path, Options& options) {
   return machine;
 }
 
-void check(const ExplainOptions& o) {
+void check_explain_options(const ExplainOptions& o) {
   if (o.seconds && (!(*o.seconds >= 0) || *o.seconds > 86400))
     fail(ErrorCode::bad_option, "{} seconds of measuring, wanted 0 to 86400", *o.seconds);
   if (o.seconds && !o.machine.empty())
@@ -186,14 +186,14 @@ void require_rule(const Model& model, std::string_view name) {
 
 Explanation explain(const CompiledModel& model, const ExplainOptions& options) {
   return guarded("explain", [&] {
-    check(options);
+    check_explain_options(options);
     return explain_compiled(model, options);
   });
 }
 
 Explanation explain(const Model& model, const Options& options, const ExplainOptions& explain_options) {
   return guarded("explain", [&] {
-    check(explain_options);
+    check_explain_options(explain_options);
     return explain_model(model, options, explain_options);
   });
 }

@@ -232,7 +232,7 @@ void report_rewriting(const ExplainCommand& o, const Explanation& all) {
 }
 
 /// What --node, --plan, --summary or none of them asks for.
-void print(const ExplainCommand& o, const Explanation& all) {
+void print_asked(const ExplainCommand& o, const Explanation& all) {
   const auto& c = o.common;
   for (const auto& note : all.precision_notes) c.say("precision: {}", note);
   if (!o.node.empty()) {
@@ -258,7 +258,7 @@ int run(ExplainCommand o) {
   if (!o.report.empty()) report_rewriting(o, all);
   if (all.machine.described) print_machine(o.common, all.machine);
   if (!o.why.empty()) return print_answer(o, all);
-  print(o, all);
+  print_asked(o, all);
   if (o.common.json.empty()) return 0;
   ExplainDocument document{.plans = o.plan};
   if (!o.node.empty()) document.layer = o.node;

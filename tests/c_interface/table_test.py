@@ -5,7 +5,7 @@ import sys
 
 from header import PATH, ROOT, Header
 
-HEADERS = ("draw.h", "error.h", "limits.h", "log.h", "model.h", "optimize.h", "options.h", "progress.h", "quantize.h", "tensor.h")
+HEADERS = ("draw.h", "error.h", "explain.h", "limits.h", "log.h", "model.h", "optimize.h", "options.h", "progress.h", "quantize.h", "tensor.h")
 PAGE = ROOT / "docs/c-api.md"
 EXPORTS = ROOT / "tests/api/exports.txt"
 INTERNAL = {"detail", "LoadedModel", "Compiled", "RequestPool", "Inside", "lamina_host", "lamina_registrar"}
