@@ -369,6 +369,13 @@ LAMINA_C_API lamina_c_status lamina_c_compiled_properties(const lamina_c_compile
                                                           lamina_c_list** list);
 LAMINA_C_API lamina_c_status lamina_c_compiled_fusions(const lamina_c_compiled* compiled,
                                                        lamina_c_list** list);
+/* What became of each layer, and why: the JSON document of `lamina explain --json`, as lamina_c_tensor_text()
+ * gives texts. It is planned for inputs of these shapes (for input i, dims[i] has ranks[i] sizes); count 0:
+ * for the sizes in the file. Nothing runs. A call that only asks for the length does the same work as one
+ * with a buffer. Thread-safe. */
+LAMINA_C_API lamina_c_status lamina_c_compiled_explain(const lamina_c_compiled* compiled, size_t count,
+                                                       const size_t* ranks, const int64_t* const* dims,
+                                                       char* buffer, size_t capacity, size_t* length);
 /* Writes the compiled model into a file that lamina_c_model_read() opens, completely or not at all. */
 LAMINA_C_API lamina_c_status lamina_c_compiled_save(const lamina_c_compiled* compiled, const char* path);
 /* Convenience: one inference on a request of an internal pool; variables begin with their initial values.

@@ -17,15 +17,7 @@ nb::object draw_compiled(const Compiled& self, const nb::tuple& inputs, const st
                       .columns = columns,
                       .seconds = seconds};
   Lent slot(*core);
-  if (nb::len(inputs) > 0) {
-    core->take_arguments(*slot, inputs.ptr(), nullptr);
-    for (std::size_t i = 0; i < core->inputs.size(); ++i) {
-      auto& array = (*slot).inputs[i];
-      if (!array.is_set()) fail(ErrorCode::bad_input, "input \"" + core->inputs[i].name + "\" is missing");
-      array.refresh();
-      options.inputs.push_back(array.tensor());
-    }
-  }
+  if (nb::len(inputs) > 0) options.inputs = core->tensors_of(*slot, inputs);
   std::string drawing;
   std::stop_source stop;
   without_the_gil({[](void* of) { static_cast<std::stop_source*>(of)->request_stop(); }, &stop}, [&] {

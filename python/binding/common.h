@@ -44,6 +44,7 @@ void bind_request(nb::module_& m);
 void bind_calls(nb::module_& m);
 void bind_draw(nb::module_& m);
 void bind_check(nb::module_& m);
+void bind_explain(nb::module_& m);
 void bind_arrays(nb::module_& m);
 void bind_benchmark(nb::module_& m);
 void bind_offline(nb::module_& m);

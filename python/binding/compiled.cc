@@ -122,6 +122,23 @@ void Core::set_named(Slot& slot, nb::handle name, nb::handle value) const {
   set_input(slot, inputs.index(name), value);
 }
 
+std::vector<Tensor> Core::tensors_of(Slot& slot, const nb::tuple& arguments) const {
+  take_arguments(slot, arguments.ptr(), nullptr);
+  std::vector<Tensor> out;
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    auto& array = slot.inputs[i];
+    if (array.is_set()) {
+      array.refresh();
+      out.push_back(array.tensor());
+    } else if (inputs[i].value.valid()) {
+      out.push_back(inputs[i].value);
+    } else {
+      fail(ErrorCode::bad_input, "input \"" + inputs[i].name + "\" is missing");
+    }
+  }
+  return out;
+}
+
 void Core::take_arguments(Slot& slot, PyObject* args, PyObject* named) const {
   const auto count = static_cast<std::size_t>(PyTuple_Size(args));
   const nb::handle first = count == 1 ? PyTuple_GetItem(args, 0) : nullptr;

@@ -62,6 +62,9 @@ class Core {
 
   /// Sets the inputs of a call: positions, one mapping, or names. Throws Error(bad_input).
   void take_arguments(Slot& slot, PyObject* args, PyObject* named) const;
+  /// The tensors of arguments as of a call, for work that is no inference of the slot's request: a default
+  /// where an input is not given. They share the arrays, which the slot keeps.
+  std::vector<Tensor> tensors_of(Slot& slot, const nb::tuple& arguments) const;
   /// The memory for outputs that a call gives: a sequence of arrays and Nones. Throws Error(bad_input).
   void take_outputs(Slot& slot, nb::handle given) const;
   /// The results after a run, as an instance of lamina.Outputs.

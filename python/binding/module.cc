@@ -16,6 +16,7 @@ NB_MODULE(_lamina, m) {
   bind_draw(m);
   bind_benchmark(m);
   bind_check(m);
+  bind_explain(m);
   Interrupts::the_calling_thread_is_the_main_one();
   m.def(
       "version", [] { return text(lamina::version()); }, nb::sig("def version() -> str"),

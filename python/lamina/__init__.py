@@ -40,6 +40,7 @@ from lamina.errors import (
     Timeout,
     Unsupported,
 )
+from lamina.explain import LayerExplanation, StepTime
 from lamina.graph import Drawing
 from lamina.measuring import benchmark
 from lamina.memory import empty
@@ -74,6 +75,7 @@ __all__ = [
     "InputCut",
     "Internal",
     "LayerCounter",
+    "LayerExplanation",
     "LayerTime",
     "Model",
     "OptimizeReport",
@@ -90,6 +92,7 @@ __all__ = [
     "RankingAgreement",
     "Request",
     "StoredAgreement",
+    "StepTime",
     "Timeout",
     "Unsupported",
     "__version__",

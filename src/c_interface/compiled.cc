@@ -1,9 +1,26 @@
 #include "c_interface/handles.h"
 #include "c_interface/structs.h"
 #include "c_interface/tensors.h"
+#include "lamina/explain.h"
 
 using namespace lamina;
 using namespace lamina::c_interface;
+
+namespace {
+
+/// The shapes of a caller's arrays, one for each input of the model.
+std::vector<Dims> shapes_of(const CompiledModel& model, std::size_t count, const std::size_t* ranks,
+                            const std::int64_t* const* dims) {
+  const auto wanted = model.inputs().size();
+  if (count != wanted) fail(ErrorCode::bad_input, "shapes of {} inputs: the model has {}", count, wanted);
+  std::vector<Dims> shapes;
+  for (std::size_t i = 0; i < count; ++i)
+    shapes.push_back(
+        dims_of((&argument(ranks, "the array of ranks"))[i], (&argument(dims, "the array of shapes"))[i]));
+  return shapes;
+}
+
+}  // namespace
 
 lamina_c_status lamina_c_compile(const lamina_c_model* model, const lamina_c_options* options,
                                  lamina_c_compiled** compiled) {
@@ -38,13 +55,7 @@ lamina_c_status lamina_c_compiled_output_ports(const lamina_c_compiled* compiled
                                                lamina_c_list** list) {
   return call_making("lamina_c_compiled_output_ports", list, [&] {
     const auto& of = object(compiled, "compiled model").compiled;
-    const auto wanted = of.inputs().size();
-    if (count != wanted) fail(ErrorCode::bad_input, "shapes of {} inputs: the model has {}", count, wanted);
-    std::vector<Dims> shapes;
-    for (std::size_t i = 0; i < count; ++i)
-      shapes.push_back(
-          dims_of((&argument(ranks, "the array of ranks"))[i], (&argument(dims, "the array of shapes"))[i]));
-    return list_of(Ports(of.output_ports(shapes)));
+    return list_of(Ports(of.output_ports(shapes_of(of, count, ranks, dims))));
   });
 }
 
@@ -74,6 +85,16 @@ lamina_c_status lamina_c_compiled_properties(const lamina_c_compiled* compiled, 
 lamina_c_status lamina_c_compiled_fusions(const lamina_c_compiled* compiled, lamina_c_list** list) {
   return call_making("lamina_c_compiled_fusions", list,
                      [&] { return list_of(object(compiled, "compiled model").compiled.fusions()); });
+}
+lamina_c_status lamina_c_compiled_explain(const lamina_c_compiled* compiled, size_t count,
+                                          const size_t* ranks, const int64_t* const* dims, char* buffer,
+                                          size_t capacity, size_t* length) {
+  return call("lamina_c_compiled_explain", [&] {
+    const auto& of = object(compiled, "compiled model").compiled;
+    ExplainOptions options;
+    if (count != 0) options.shapes = shapes_of(of, count, ranks, dims);
+    copy_text(explain(of, options).json(), buffer, capacity, length);
+  });
 }
 lamina_c_status lamina_c_compiled_save(const lamina_c_compiled* compiled, const char* path) {
   return call("lamina_c_compiled_save",

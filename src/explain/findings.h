@@ -1,6 +1,5 @@
 #pragma once
-/// What `lamina explain` has found out: what became of each layer, with times when there was a run.
-#include <nlohmann/json_fwd.hpp>
+/// What is found out about a compiled model: what became of each layer, with times when there was a run.
 #include <string>
 #include <vector>
 
@@ -45,14 +44,5 @@ struct Findings {
 std::vector<std::string> companions(const Findings& all, const LayerOutcome& f);
 /// The outcome in a few words.
 std::string in_short(const Findings& all, const LayerOutcome& f);
-
-/// Everything but the layers.
-/// `model`: its file.
-nlohmann::json to_json(const std::string& model, const Compiled& compiled, const Findings& all);
-/// A row for each of these layers.
-nlohmann::json to_json(const Findings& all, const std::vector<const LayerOutcome*>& layers);
-nlohmann::json to_json(const LedgerEntry& e);
-/// What an estimate is made of.
-nlohmann::json to_json(const Cost& cost);
 
 }  // namespace lamina

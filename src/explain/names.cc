@@ -9,9 +9,8 @@
 namespace lamina {
 namespace {
 
-[[noreturn]] void no_such_layer(const std::vector<std::string>& names, const char* option,
-                                const std::string& name) {
-  fail(ErrorCode::bad_input, "{}: there is no layer \"{}\"{}", option, name, did_you_mean(name, names));
+[[noreturn]] void no_such_layer(const std::vector<std::string>& names, std::string_view name) {
+  fail(ErrorCode::bad_input, "there is no layer \"{}\"{}", name, did_you_mean(name, names));
 }
 
 /// Names of layers and values, those in bodies of control flow included.
@@ -25,29 +24,29 @@ void add_names(std::vector<std::string>& layers, std::vector<std::string>& value
 
 /// The name holds the other one, with no letter or digit next to it: "conv.bias" and "fused conv" hold
 /// "conv".
-bool has_word(const std::string& name, const std::string& known) {
+bool has_word(std::string_view name, const std::string& known) {
   const auto joins = [&](std::size_t at) {
     return at < name.size() && std::isalnum(static_cast<unsigned char>(name[at]));
   };
-  for (auto at = name.find(known); !known.empty() && at != std::string::npos; at = name.find(known, at + 1))
+  for (auto at = name.find(known); !known.empty() && at != std::string_view::npos;
+       at = name.find(known, at + 1))
     if ((at == 0 || !joins(at - 1)) && !joins(at + known.size())) return true;
   return false;
 }
 
 }  // namespace
 
-void require_possible(const Graph& g, const char* option, const std::string& name) {
+void require_possible(const Graph& g, std::string_view name) {
   std::vector<std::string> layers, values;
   add_names(layers, values, g);
   for (std::uint32_t v = 0; v < g.value_slots(); ++v) values.push_back(g.value({v}).name);
   const auto part = [&](const std::string& known) { return has_word(name, known); };
   if (std::any_of(layers.begin(), layers.end(), part) || std::any_of(values.begin(), values.end(), part))
     return;
-  no_such_layer(layers, option, name);
+  no_such_layer(layers, name);
 }
 
-std::vector<const LayerOutcome*> layers_named(const Findings& all, const char* option,
-                                              const std::string& name) {
+std::vector<const LayerOutcome*> outcomes_named(const Findings& all, std::string_view name) {
   std::vector<const LayerOutcome*> out;
   for (const auto& f : all.outcomes)
     if (f.name == name) out.push_back(&f);
@@ -58,7 +57,7 @@ std::vector<const LayerOutcome*> layers_named(const Findings& all, const char* o
   if (!out.empty()) return out;
   std::vector<std::string> names;
   for (const auto& f : all.outcomes) names.push_back(f.name);
-  no_such_layer(names, option, name);
+  no_such_layer(names, name);
 }
 
 }  // namespace lamina

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <map>
-#include <nlohmann/json.hpp>
 
 #include "explain/summary.h"
 #include "explain/verdict_precision.h"
@@ -319,19 +318,6 @@ class Judge {
 ModelVerdict verdict_of(const Findings& all, const Compiled& compiled, const std::string& model,
                         const std::vector<std::string>& asked, bool here) {
   return Judge(all, compiled, model, asked, here).verdict();
-}
-
-nlohmann::json to_json(const ModelVerdict& v) {
-  nlohmann::json j{{"time", v.time}, {"fusion", v.fusion}, {"integers", v.integers},
-                   {"bf16", v.bf16}, {"next", v.next},     {"command", v.command}};
-  j["products"] = nlohmann::json::array();
-  for (const auto& p : v.products) {
-    nlohmann::json row{{"layer", p.layer}, {"runs", name_of(p.runs)}};
-    for (const auto& [type, us] : {std::pair("f32_us", p.f32), {"bf16_us", p.bf16}, {"i8_us", p.i8}})
-      if (us > 0) row[type] = us;
-    j["products"].push_back(std::move(row));
-  }
-  return j;
 }
 
 }  // namespace lamina

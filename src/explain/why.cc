@@ -7,7 +7,6 @@
 #include "base/nearest.h"
 #include "draw/text.h"
 #include "explain/summary.h"
-#include "rewrite/exemptions.h"
 #include "rules/rules.h"
 
 namespace lamina {
@@ -68,7 +67,7 @@ std::string describe(const Pattern& pattern, int depth) {
 
 }  // namespace
 
-const Rule& rule_named(const std::string& name, const std::shared_ptr<const Rules>& more) {
+const Rule& rule_named(std::string_view name, const std::shared_ptr<const Rules>& more) {
   std::vector<std::string> names;
   for (const auto* rules : {&all_rules(), more.get()}) {
     if (!rules) continue;
@@ -77,7 +76,7 @@ const Rule& rule_named(const std::string& name, const std::shared_ptr<const Rule
       names.push_back(r.name);
     }
   }
-  fail(ErrorCode::bad_option, "--why: rule \"{}\" is not known{}", name, did_you_mean(name, names));
+  fail(ErrorCode::bad_option, "rule \"{}\" is not known{}", name, did_you_mean(name, names));
 }
 
 std::vector<LedgerEntry> entries_of(const Rule& rule, const Compiled& compiled,
@@ -135,8 +134,8 @@ std::string why_silent(const Rule& rule, const Compiled& compiled,
                      shortened(describe(rule.pattern, 2), 400));
 }
 
-bool is_exempt(const Compiled& compiled, const LayerOutcome& outcome) {
-  const Exemptions exempt(compiled.options().exempt);
+bool is_exempt(const Exemptions& exempt, const LayerOutcome& outcome) {
+  if (exempt.empty()) return false;
   Node alone;  // what rules know of it first
   alone.name = outcome.name;
   return exempt.covers(alone, {}) ||

@@ -1,25 +1,10 @@
 /// lamina explain: what became of each layer of the file, and why.
-#include <algorithm>
-#include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
-#include <set>
 #include <sstream>
 
-#include "base/arena.h"
 #include "base/atomic_file.h"
-#include "base/error.h"
-#include "draw/rewrite_report.h"
-#include "draw/text.h"
-#include "explain/findings.h"
-#include "explain/machine_file.h"
-#include "explain/names.h"
-#include "explain/rewriting_page.h"
-#include "explain/summary.h"
-#include "explain/verdict.h"
-#include "explain/verdict_words.h"
-#include "explain/why.h"
-#include "kernels/onednn_isa.h"
+#include "lamina/explain.h"
 #include "tool/explain_layer.h"
 #include "tool/session.h"
 #include "tool/verb_list.h"
@@ -27,7 +12,7 @@
 namespace lamina::tool {
 namespace {
 
-struct ExplainOptions {
+struct ExplainCommand {
   Common common;
   InputOptions inputs;
   std::string node;
@@ -37,217 +22,161 @@ struct ExplainOptions {
   double seconds = 0.3;
 };
 
-Findings find(const ExplainOptions& o, Session& s) {
-  Findings f;
-  Progress progress("planning " + o.common.model, o.common);
-  if (o.no_run) {
-    const auto& program = s.impl().program();
-    on_threads(s.impl().threads(), [&] { f.plans.push_back(program->plan(s.inputs)->plan); });
-  } else {
-    f.profile = profile_runs(s.request, o.seconds);
-    f.plans = f.profile.plans();
-  }
-  f.outcomes = layer_outcomes(s.impl(), f.plans);
-  return f;
-}
-
-void print_row(const Common& c, const Findings& all, const LayerOutcome& f) {
+void print_row(const Common& c, const Explanation& all, const LayerExplanation& f) {
   const auto head = padded(printable(f.name), 36) + " " + padded(f.type, 20);
-  if (f.kind != LayerOutcome::Kind::runs) {
-    c.say("{} {:>17}{}", head, "", in_short(all, f));
-    return;
-  }
-  const auto row = row_of(*f.nodes[0].plan, *f.nodes[0].step);
-  const double time = all.time(f);
-  const auto steps =
-      std::count_if(f.nodes.begin(), f.nodes.end(), [](const auto& n) { return n.representative && n.step; });
+  if (f.fate != LayerFate::runs) return c.say("{} {:>17}{}", head, "", f.text);
   c.say("{} {} {} {} {}{}", head,
-        all.timed() ? fmt::format("{:>9.1f} {:>5.1f}%", time, 100 * all.share(time))
-                    : fmt::format("{:>9.1f} {:>6}", all.estimate(f), ""),
-        padded(row.kernel, 34), padded(row.layout, 24), row.precision,
-        steps > 1 ? fmt::format(", {} steps", steps) : "");
+        all.timed() ? fmt::format("{:>9.1f} {:>5.1f}%", f.us, 100 * f.share)
+                    : fmt::format("{:>9.1f} {:>6}", f.estimate_us, ""),
+        padded(f.kernel, 34), padded(f.layout, 24), f.precision,
+        f.steps > 1 ? fmt::format(", {} steps", f.steps) : "");
 }
 
-/// "5 run", "1 runs", "3 constants", "2 not taken": so many layers have this outcome.
-std::string counted(LayerOutcome::Kind kind, std::size_t n) {
-  using Kind = LayerOutcome::Kind;
-  switch (kind) {
-    case Kind::runs:
+/// "1 layer", "3 layers"
+std::string number_of(std::size_t n, std::string_view noun) {
+  return fmt::format("{} {}{}", n, noun, n == 1 ? "" : "s");
+}
+
+/// "5 run", "1 runs", "3 constants", "2 not taken": so many layers have this fate.
+std::string counted(LayerFate fate, std::size_t n) {
+  switch (fate) {
+    case LayerFate::runs:
       return fmt::format("{} {}", n, n == 1 ? "runs" : "run");
-    case Kind::body:
+    case LayerFate::body:
       return fmt::format("{} in bodies", n);
-    case Kind::untaken:
+    case LayerFate::untaken:
       return fmt::format("{} not taken", n);
-    case Kind::waiting:
+    case LayerFate::waiting:
       return fmt::format("{} not planned", n);
-    case Kind::variable:
-    case Kind::constant:
-      return count_of(n, std::string(name_of(kind)));
-    case Kind::fused:
-    case Kind::free:
-    case Kind::removed:
+    case LayerFate::variable:
+    case LayerFate::constant:
+      return number_of(n, name_of(fate));
+    case LayerFate::fused:
+    case LayerFate::free:
+    case LayerFate::removed:
       break;
   }
-  return fmt::format("{} {}", n, name_of(kind));
+  return fmt::format("{} {}", n, name_of(fate));
 }
 
 /// Where the layers went and how the time divides: rows of layers, other steps, and the rest make up the
 /// whole.
-void print_totals(const Common& c, const Findings& all) {
-  std::map<LayerOutcome::Kind, std::size_t> count;
-  for (const auto& f : all.outcomes) ++count[f.kind];
+void print_totals(const Common& c, const Explanation& all) {
+  std::map<LayerFate, std::size_t> count;
+  for (const auto& f : all.layers) ++count[f.fate];
   std::string text;
-  for (const auto& [kind, n] : count) text += (text.empty() ? "" : ", ") + counted(kind, n);
-  c.say("{}: {}", count_of(all.outcomes.size(), "layer"), text);
-  double kernels = 0, moves = 0;
-  std::size_t steps = 0, moving = 0;
-  for (const auto& plan : all.plans)
-    for (const auto& s : plan->steps) {
-      const bool moves_only = !s.runs_a_node();
-      (moves_only ? moves : kernels) += all.profile.of(s);
-      ++(moves_only ? moving : steps);
-    }
+  for (const auto& [fate, n] : count) text += (text.empty() ? "" : ", ") + counted(fate, n);
+  c.say("{}: {}", number_of(all.layers.size(), "layer"), text);
+  const auto& t = all.totals;
   if (!all.timed())
-    return c.say("{} steps, {} reorders and copies; {:.1f} us estimated on one thread", steps, moving,
-                 all.estimate());
-  c.say("{:.1f} us a run: {} steps {:.1f}, {} reorders and copies {:.1f}, between the steps {:.1f}",
-        all.profile.whole(), steps, kernels, moving, moves, all.profile.whole() - kernels - moves);
+    return c.say("{} steps, {} reorders and copies; {:.1f} us estimated on one thread", t.steps, t.moves,
+                 t.estimate_us);
+  c.say("{:.1f} us a run: {} steps {:.1f}, {} reorders and copies {:.1f}, between the steps {:.1f}", t.us,
+        t.steps, t.steps_us, t.moves, t.moves_us, t.us - t.steps_us - t.moves_us);
+}
+
+/// The function's errors name the option that gave what was wrong.
+template <class F>
+auto as_option(const char* option, const F& function) {
+  try {
+    return function();
+  } catch (const Error& e) {
+    throw Error(e.code(), fmt::format("{}: {}", option, e.what()));
+  }
 }
 
 /// Wrong names of --node and --why.
-void check_names(const ExplainOptions& o, const Model& model) {
-  const auto& loaded = Inside::of(model);
-  if (!o.why.empty()) rule_named(o.why[0], loaded.rules());
-  if (!o.node.empty()) require_possible(loaded.described().graph, "--node", o.node);
-  if (!o.why.empty()) require_possible(loaded.described().graph, "--why", o.why[1]);
+void check_names(const ExplainCommand& o, const Model& model) {
+  if (!o.why.empty()) as_option("--why", [&] { require_rule(model, o.why[0]); });
+  if (!o.node.empty()) as_option("--node", [&] { require_layer(model, o.node); });
+  if (!o.why.empty()) as_option("--why", [&] { require_layer(model, o.why[1]); });
 }
 
-int why(const ExplainOptions& o, const Session& s, const Findings& all) {
-  const auto& rule = rule_named(o.why[0], s.impl().model().rules());
-  nlohmann::json j{{"model", o.common.model},
-                   {"rule", rule.name},
-                   {"node", o.why[1]},
-                   {"history", nlohmann::json::array()}};
-  const auto layers = layers_named(all, "--why", o.why[1]);
-  std::set<std::pair<std::string, std::size_t>> said;  // of several layers of that name
-  for (const auto* f : layers)
-    for (const auto& e : entries_of(rule, s.impl(), all.plans, *f)) {
-      if (!said.emplace(to_string(e), e.order).second) continue;
-      o.common.say("{}", printable(to_string(e)));
-      j["history"].push_back(to_json(e));
-    }
-  j["plan"] = nlohmann::json::array();
-  for (const auto* f : layers)
-    for (const auto& text : plan_sentences(all.plans, all.outcomes, *f)) {
-      o.common.say("plan: {}", printable(text));
-      j["plan"].push_back(text);
-    }
-  if (j["history"].empty()) {
-    const auto text = why_silent(rule, s.impl(), all.plans, *layers[0]);
-    o.common.say("{} at '{}': {}", rule.name, printable(o.why[1]), printable(text));
-    j["text"] = text;
-  }
-  write_json(o.common, j);
+int print_answer(const ExplainCommand& o, const Explanation& all) {
+  const auto answer = as_option("--why", [&] { return all.why(o.why[0], o.why[1]); });
+  for (const auto& e : answer.history) o.common.say("{}", printable(to_string(e)));
+  for (const auto& text : answer.plan) o.common.say("plan: {}", printable(text));
+  if (answer.history.empty())
+    o.common.say("{} at '{}': {}", answer.rule, printable(o.why[1]), printable(answer.text));
+  write_json(o.common, nlohmann::json::parse(answer.json()));
   return 0;
 }
 
-void print_summary(const Common& c, const Session& s, const Findings& all) {
+void print_summary(const Common& c, const Explanation& all) {
   print_totals(c, all);
-  const auto fused = fused_layers(all.outcomes);
   c.say("{} {:>7} {:>7} {:>14}", padded("rule", 32), "fired", "refused", "layers fused");
-  for (const auto& [rule, count] : rule_counts(s.impl(), all.plans)) {
-    const auto it = fused.find(rule);
-    if (count.hits || count.refusals)
-      c.say("{} {:>7} {:>7} {:>14}", padded(rule, 32), count.hits, count.refusals,
-            it == fused.end() ? "" : std::to_string(it->second));
+  for (const auto& r : all.rules) {
+    const auto it = all.fused_layers.find(r.rule);
+    if (r.hits || r.refusals)
+      c.say("{} {:>7} {:>7} {:>14}", padded(r.rule, 32), r.hits, r.refusals,
+            it == all.fused_layers.end() ? "" : std::to_string(it->second));
   }
-  const auto alone = lone_steps(all.plans, all.outcomes);
-  c.say("{} element-wise step{} on {} own", alone.size(), alone.size() == 1 ? " runs" : "s run",
-        alone.size() == 1 ? "its" : "their");
-  for (const auto& lone : alone) {
-    c.say("  {} ({}){}{}", printable(lone.name), clipped(lone.operators, 300),
-          all.timed() ? fmt::format(", {:.1f} us", all.profile.of(*lone.step)) : "",
-          lone.behind.empty() ? "" : ", behind " + printable(lone.behind));
-    for (const auto& reason : lone.reasons) c.say("    {}", printable(reason));
+  const auto alone = all.alone.size();
+  c.say("{} element-wise step{} on {} own", alone, alone == 1 ? " runs" : "s run",
+        alone == 1 ? "its" : "their");
+  for (const auto& step : all.alone) {
+    c.say("  {} ({}){}{}", printable(step.node), clipped(step.operators, 300),
+          all.timed() ? fmt::format(", {:.1f} us", step.us) : "",
+          step.behind.empty() ? "" : ", behind " + printable(step.behind));
+    for (const auto& reason : step.reasons) c.say("    {}", printable(reason));
   }
 }
 
-void print_machine(const Common& c, const Machine& m, int threads) {
-  c.say("planned for {}: {}, {} thread{}; caches {} KiB, {} KiB, {:.6g} MiB",
-        m.name.empty() ? "a machine without a name" : m.name, name_of(m.isa()), threads,
-        threads == 1 ? "" : "s", m.l1 >> 10, m.l2 >> 10, static_cast<double>(m.l3) / (1 << 20));
-  if (m.library > onednn_isa())
-    c.say("oneDNN cannot be asked for {} here: its kernels for {} are shown instead", name_of(m.library),
-          name_of(onednn_isa()));
+void print_machine(const Common& c, const PlannedMachine& m) {
+  c.say("planned for {}: {}, {}; caches {} KiB, {} KiB, {:.6g} MiB",
+        m.name.empty() ? "a machine without a name" : m.name, m.level,
+        number_of(static_cast<std::size_t>(m.threads), "thread"), m.l1 >> 10, m.l2 >> 10,
+        static_cast<double>(m.l3) / (1 << 20));
+  if (m.library_level != m.shown_level)
+    c.say("oneDNN cannot be asked for {} here: its kernels for {} are shown instead", m.library_level,
+          m.shown_level);
 }
 
 /// What numbers of streams promise, where they were chosen by it.
-void print_forecast(const Common& c, const Placement& p) {
-  if (p.forecast.empty()) return;
+void print_forecast(const Common& c, const std::vector<ThroughputForecast>& forecast) {
+  if (forecast.empty()) return;
   c.say("{:>7} {:>7} {:>12}", "streams", "threads", "forecast/s");
-  for (const auto& f : p.forecast) {
-    const bool used = f.streams == static_cast<int>(p.streams.size());
-    c.say("{:>7} {:>7} {:>12}{}", f.streams, f.threads_each,
-          f.per_second > 0 ? fmt::format("{:.1f}", f.per_second) : "not known", used ? "  used" : "");
-  }
-}
-
-nlohmann::json json_of(const std::vector<StreamForecast>& forecast) {
-  auto out = nlohmann::json::array();
   for (const auto& f : forecast)
-    out.push_back({{"streams", f.streams},
-                   {"threads_per_stream", f.threads_each},
-                   {"per_second", f.per_second > 0 ? nlohmann::json(f.per_second) : nlohmann::json()}});
-  return out;
+    c.say("{:>7} {:>7} {:>12}{}", f.streams, f.threads_per_stream,
+          f.per_second > 0 ? fmt::format("{:.1f}", f.per_second) : "not known", f.used ? "  used" : "");
 }
 
 /// One after the other: that of what waited for shapes behind that which made them.
-void print_plans(const Common& c, const Findings& all) {
-  for (const auto& plan : all.plans) {
-    std::istringstream lines(to_text(*plan));
+void print_plans(const Common& c, const Explanation& all) {
+  for (const auto& plan : all.plans()) {
+    std::istringstream lines(plan);
     for (std::string line; std::getline(lines, line);) c.say("{}", line);
   }
 }
 
 /// Rules of libraries, those that did nothing as well: "matched 3, refused 1: ...".
-void print_library_rules(const Common& c, const Session& s, const Findings& all) {
-  const auto stopped = stopped_rules(s.impl(), all.plans);
-  for (const auto& library : s.impl().model().described().extensions->all())
-    for (const auto& rule : library->rules) {
-      if (const auto it = stopped.find(rule->name); it != stopped.end()) {
-        c.say("{:<36} left out: {}", rule->name, printable(it->second));
-        continue;
-      }
-      auto entries = s.impl().ledger().of_rule(rule->name);
-      for (const auto& plan : all.plans)
-        for (auto& e : plan->ledger.of_rule(rule->name)) entries.push_back(std::move(e));
-      std::size_t refused = 0, fired = 0;
-      std::string why;
-      for (const auto& e : entries) {
-        if (e.kind == LedgerEntry::Kind::fired) ++fired;
-        if (e.kind == LedgerEntry::Kind::refused && refused++ == 0)
-          why = fmt::format(": at '{}': {}", e.node, e.text);
-      }
-      c.say("{:<36} matched {}, refused {}{}", rule->name, fired + refused, refused,
-            clipped(printable(why), 300));
+void print_library_rules(const Common& c, const std::vector<ExtensionRule>& rules) {
+  for (const auto& r : rules) {
+    if (!r.left_out.empty()) {
+      c.say("{:<36} left out: {}", r.rule, printable(r.left_out));
+      continue;
     }
+    const auto why = r.first_refusal.empty() ? "" : ": " + r.first_refusal;
+    c.say("{:<36} matched {}, refused {}{}", r.rule, r.fired + r.refused, r.refused,
+          clipped(printable(why), 300));
+  }
 }
 
-void print_table(const Common& c, const Session& s, const Findings& all) {
+void print_table(const Common& c, const Explanation& all) {
   c.say("{} {} {} {} {} {}", padded("layer", 36), padded("type", 20),
         all.timed() ? fmt::format("{:>9} {:>6}", "us", "share") : fmt::format("{:>9} {:>6}", "estim. us", ""),
         padded("kernel, or why none runs", 34), padded("layout", 24), "precision");
-  for (const auto& f : all.outcomes)
-    if (f.kind != LayerOutcome::Kind::constant) print_row(c, all, f);
+  for (const auto& f : all.layers)
+    if (f.fate != LayerFate::constant) print_row(c, all, f);
   print_totals(c, all);
-  for (const auto& [rule, count] : rule_counts(s.impl(), all.plans))
-    if (count.hits) c.say("{:<36} {} time{}", rule, count.hits, count.hits == 1 ? "" : "s");
-  print_library_rules(c, s, all);
-  print_forecast(c, s.impl().settings().placement);
+  for (const auto& r : all.rules)
+    if (r.hits) c.say("{:<36} {} time{}", r.rule, r.hits, r.hits == 1 ? "" : "s");
+  print_library_rules(c, all.extension_rules);
+  print_forecast(c, all.forecast);
 }
 
 /// The options that a line to try has to repeat: those that decide what is read, planned and run.
-std::vector<std::string> asked_again(const ExplainOptions& o) {
+std::vector<std::string> asked_again(const ExplainCommand& o) {
   std::vector<std::string> out;
   const auto add = [&](const char* option, const std::string& value) {
     if (!value.empty()) out.insert(out.end(), {option, value});
@@ -278,76 +207,69 @@ void print_verdict(const Common& c, const ModelVerdict& v) {
   c.say("    {}", v.command);
 }
 
-/// Without what --max-isa leaves out. The level of that machine for oneDNN, too, where that can be had: it
-/// answers for itself then.
-Machine given_machine(const std::string& path, Options& options) {
-  auto machine = read_machine_file(path);
-  for (const auto isa : {Isa::sse41, Isa::avx2, Isa::avx512})
-    if (options.max_isa == name_of(isa)) machine = limited(std::move(machine), isa);
-  if (machine.isa() < native_isa()) options.max_isa = name_of(machine.isa());
-  return machine;
-}
-
-void report_rewriting(const ExplainOptions& o, const Session& s) {
-  Progress progress("reporting on " + o.common.model, o.common);
-  const auto name = std::filesystem::path(o.common.model).filename().string();
-  write_file(o.report, rewriting_page(name, s.impl(), s.model_inputs(), progress.callback()));
-}
-
-int run(ExplainOptions o) {
-  require_page_name(o.report);
+Explanation explained(const ExplainCommand& o) {
+  const auto model = open_model(o.common);
+  check_names(o, model);
   auto options = o.common.options();
-  std::optional<Machine> machine;
+  auto how = o.inputs;
+  how.only_shapes = o.no_run && !o.common.tune;
+  std::vector<std::string> notes;
+  ExplainOptions explaining{.inputs = gather_inputs(model, how, o.common, notes),
+                            .machine = o.machine,
+                            .model = o.common.model,
+                            .command_options = asked_again(o)};
+  if (!o.no_run) explaining.seconds = o.seconds;
+  if (o.common.tune) options = tuned_options(o.common, model, std::move(options), explaining.inputs);
+  if (!o.no_run) o.common.note(notes);
+  Progress progress("explaining " + o.common.model, o.common);
+  explaining.progress = progress.callback();
+  return explain(model, options, explaining);
+}
+
+void report_rewriting(const ExplainCommand& o, const Explanation& all) {
+  Progress progress("reporting on " + o.common.model, o.common);
+  write_file(o.report, all.rewriting_page(progress.callback()));
+}
+
+/// What --node, --plan, --summary or none of them asks for.
+void print_asked(const ExplainCommand& o, const Explanation& all) {
+  const auto& c = o.common;
+  for (const auto& note : all.precision_notes) c.say("precision: {}", note);
+  if (!o.node.empty()) {
+    for (const auto* f : as_option("--node", [&] { return all.layers_named(o.node); }))
+      print_detail(c, all, *f);
+    return;
+  }
+  if (o.plan) return print_plans(c, all);
+  if (o.summary)
+    print_summary(c, all);
+  else
+    print_table(c, all);
+  print_verdict(c, all.verdict());
+}
+
+int run(ExplainCommand o) {
+  require_page_name(o.report);
   if (!o.machine.empty()) {
     if (o.common.tune) throw UsageError("--machine excludes --tune: nothing runs");
-    machine = given_machine(o.machine, options);
     o.no_run = true;
   }
-  options.profile = !o.no_run;
-  options.keep_weights = true;  // what was chosen and why is not in the files of compiled models
-  auto inputs = o.inputs;
-  inputs.only_shapes = o.no_run && !o.common.tune;
-  Session s(o.common, inputs, options, machine ? &*machine : nullptr,
-            [&](const Model& model) { check_names(o, model); });
-  if (!o.no_run) o.common.note(s.notes);
-  const auto all = find(o, s);
-  if (!o.report.empty()) report_rewriting(o, s);
-  if (machine) print_machine(o.common, *machine, s.impl().threads());
-  if (!o.why.empty()) return why(o, s, all);
-  for (const auto& note : s.impl().precision_notes()) o.common.say("precision: {}", note);
-  std::vector<const LayerOutcome*> shown;
-  const bool whole = o.node.empty() && !o.plan;
-  const auto verdict =
-      whole ? verdict_of(all, s.impl(), o.common.model, asked_again(o), !machine) : ModelVerdict();
-  if (o.node.empty()) {
-    if (o.plan)
-      print_plans(o.common, all);
-    else if (o.summary)
-      print_summary(o.common, s, all);
-    else
-      print_table(o.common, s, all);
-    if (whole) print_verdict(o.common, verdict);
-    for (const auto& f : all.outcomes) shown.push_back(&f);
-  } else {
-    shown = layers_named(all, "--node", o.node);
-    for (const auto* f : shown) print_detail(o.common, s, all, *f);
-  }
+  const auto all = explained(o);
+  if (!o.report.empty()) report_rewriting(o, all);
+  if (all.machine.described) print_machine(o.common, all.machine);
+  if (!o.why.empty()) return print_answer(o, all);
+  print_asked(o, all);
   if (o.common.json.empty()) return 0;
-  auto j = to_json(o.common.model, s.impl(), all);
-  if (const auto& forecast = s.impl().settings().placement.forecast; !forecast.empty())
-    j["streams"] = json_of(forecast);
-  if (o.plan)
-    for (const auto& plan : all.plans) j["plans"].push_back(to_text(*plan));
-  j["layers"] = to_json(all, shown);
-  if (whole) j["verdict"] = to_json(verdict);
-  write_json(o.common, j);
+  ExplainDocument document{.plans = o.plan};
+  if (!o.node.empty()) document.layer = o.node;
+  write_json(o.common, nlohmann::json::parse(all.json(document)));
   return 0;
 }
 
 }  // namespace
 
 Verb setup_explain(OptionSet& options) {
-  auto o = std::make_shared<ExplainOptions>();
+  auto o = std::make_shared<ExplainCommand>();
   add_model(options, o->common);
   add_input_options(options, o->inputs);
   const auto node = options.text("--node", o->node, "NAME", "All about one layer");

@@ -1,13 +1,12 @@
 #pragma once
 /// lamina explain --node: all that is known of one layer.
-#include "explain/findings.h"
-#include "tool/session.h"
+#include "lamina/explain.h"
+#include "tool/common.h"
 
 namespace lamina::tool {
 
 /// Prints what became of the layer, its nodes with their kernels and what these were chosen from, and what
 /// rules did.
-void print_detail(const Common& common, const Session& session, const Findings& all,
-                  const LayerOutcome& outcome);
+void print_detail(const Common& common, const Explanation& all, const LayerExplanation& layer);
 
 }  // namespace lamina::tool

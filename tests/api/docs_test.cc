@@ -1,4 +1,5 @@
 /// The pieces of code in docs/api.md, compiled and run. tests/api/pieces_test.py compares them with the page.
+#include <lamina/explain.h>
 #include <lamina/lamina.h>
 #include <atomic>
 
@@ -208,6 +209,21 @@ TEST_F(Pieces, options) {
     std::cout << layer.name << " " << layer.kernel << " " << layer.microseconds << " us\n";
   // end
   EXPECT_FALSE(printed_.str().empty());
+}
+
+TEST_F(Pieces, explained) {
+  // piece: explained
+  const lamina::CompiledModel compiled(lamina::Model("model.onnx"));
+  const lamina::Tensor picture(lamina::ElementType::f32, {1, 3, 48, 192});
+  const auto all = lamina::explain(compiled, {.inputs = {picture}, .seconds = 0.1});
+  for (const lamina::LayerExplanation& layer : all.layers)
+    std::cout << layer.name << " " << name_of(layer.fate) << ": " << layer.reason << "\n";
+  std::cout << all.verdict().next << "\n";
+  for (const lamina::RuleEvent& event : all.why("fuse-conv-sum", "Mul@1").history)
+    std::cout << to_string(event) << "\n";
+  // end
+  EXPECT_NE(printed_.str().find("Div@0 fused: "), std::string::npos);
+  EXPECT_NE(printed_.str().find("fuse-conv-sum at 'Mul@1': refused: "), std::string::npos);
 }
 
 }  // namespace

@@ -12,6 +12,7 @@
 #include "lamina/check.h"
 #include "lamina/draw.h"
 #include "lamina/listings.h"
+#include "lamina/explain.h"
 #include "lamina/optimize.h"
 #include "lamina/quantize.h"
 #include "lamina/reference.h"
@@ -29,6 +30,7 @@ struct Objects {
   Request request = compiled.create_request();
   Benchmark benchmark{compiled};
   Tensor tensor = rows(2, 1);
+  Explanation explanation = explain(compiled, {.shapes = {{2, 4}, {2, 4}}});
   Options options;
   std::ostringstream out;
 
@@ -264,6 +266,31 @@ const std::map<std::string, Call>& entries() {
       {"lamina::run_reference(lamina::Model const&, std::vector<lamina::Tensor, "
        "std::allocator<lamina::Tensor> > const&, lamina::ReferenceOptions const&)",
        [](Objects& o) { (void)run_reference(o.model, {}); }},
+      {"lamina::explain(lamina::CompiledModel const&, lamina::ExplainOptions const&)",
+       [](Objects& o) {
+         (void)explain(o.compiled, {.shapes = {{2, 4}, {2, 4}}});
+       }},
+      {"lamina::explain(lamina::Model const&, lamina::Options const&, lamina::ExplainOptions const&)",
+         (void)explain(o.model, {}, {.shapes = {{2, 4}, {2, 4}}});
+      {"lamina::Explanation::json[abi:cxx11](lamina::ExplainDocument const&) const",
+       [](Objects& o) { (void)o.explanation.json(); }},
+      {"lamina::Explanation::layers_named(std::basic_string_view<char, std::char_traits<char> >) const",
+       [](Objects& o) { (void)o.explanation.layers_named(o.explanation.layers[0].name); }},
+      {"lamina::Explanation::plans[abi:cxx11]() const", [](Objects& o) { (void)o.explanation.plans(); }},
+      {"lamina::Explanation::rewriting_page[abi:cxx11](std::function<void (std::basic_string_view<char, "
+       "std::char_traits<char> >, double)> const&) const",
+       [](Objects& o) { (void)o.explanation.rewriting_page(); }},
+      {"lamina::Explanation::verdict() const", [](Objects& o) { (void)o.explanation.verdict(); }},
+      {"lamina::Explanation::why(std::basic_string_view<char, std::char_traits<char> >, "
+       "std::basic_string_view<char, std::char_traits<char> >) const",
+       [](Objects& o) { (void)o.explanation.why("fuse-linear", o.explanation.layers[0].name); }},
+      {"lamina::RuleAnswer::json[abi:cxx11]() const", [](Objects&) { (void)RuleAnswer().json(); }},
+      {"lamina::require_layer(lamina::Model const&, std::basic_string_view<char, std::char_traits<char> >)",
+       [](Objects& o) { require_layer(o.model, o.explanation.layers[0].name); }},
+      {"lamina::require_rule(lamina::Model const&, std::basic_string_view<char, std::char_traits<char> >)",
+       [](Objects& o) { require_rule(o.model, "fuse-linear"); }},
+      {"lamina::to_string[abi:cxx11](lamina::RuleEvent const&)",
+       [](Objects&) { (void)to_string(RuleEvent()); }},
       {"lamina::draw_format_named(std::basic_string_view<char, std::char_traits<char> >)",
        [](Objects&) { (void)draw_format_named("svg"); }},
       {"lamina::draw_stage_named(std::basic_string_view<char, std::char_traits<char> >)",
@@ -321,14 +348,14 @@ bool cannot_throw(const std::string& name) {
 }
 
 static_assert(
-    noexcept(name_of(ElementType::f32)) && noexcept(bits_of(ElementType::f32)) && noexcept(is_float(ElementType::f32)) && noexcept(is_integer(ElementType::f32)) && noexcept(
-        is_signed(
-            ElementType::
-                f32)) && noexcept(element_type_named("")) && noexcept(std::declval<Tensor>()
-                                                                          .aligned()) && noexcept(std::declval<Tensor>()
-                                                                                                      .bytes()) && noexcept(std::declval<Tensor>()
-                                                                                                                                .same_as(
-                                                                                                                                    Tensor())) &&
+    noexcept(name_of(ElementType::f32)) && noexcept(bits_of(ElementType::f32)) && noexcept(is_float(ElementType::f32)) && noexcept(is_integer(ElementType::f32)) && noexcept(is_signed(ElementType::f32)) && noexcept(
+        element_type_named(
+            "")) && noexcept(name_of(LayerFate::
+                                         runs)) && noexcept(std::declval<Tensor>()
+                                                                .aligned()) && noexcept(std::declval<Tensor>()
+                                                                                            .bytes()) && noexcept(std::declval<Tensor>()
+                                                                                                                      .same_as(
+                                                                                                                          Tensor())) &&
     std::is_nothrow_move_constructible_v<Request> && std::is_nothrow_move_assignable_v<Request> &&
     std::is_nothrow_copy_constructible_v<Error> && std::is_nothrow_move_constructible_v<Tensor> &&
     std::is_nothrow_copy_constructible_v<Model>);

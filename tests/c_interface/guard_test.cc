@@ -98,6 +98,13 @@ const std::vector<std::pair<const char*, std::function<lamina_c_status(Handles&)
        [](Handles& h) { return lamina_c_compiled_property(h.compiled, "NUM_STREAMS", nullptr, 0, &number); }},
       {"compiled_properties", [](Handles& h) { return lamina_c_compiled_properties(h.compiled, &list); }},
       {"compiled_fusions", [](Handles& h) { return lamina_c_compiled_fusions(h.compiled, &list); }},
+      {"compiled_explain",
+       [](Handles& h) {
+         const int64_t sizes[] = {2, 4};
+         const int64_t* shapes[] = {sizes, sizes};
+         const size_t ranks[] = {2, 2};
+         return lamina_c_compiled_explain(h.compiled, 2, ranks, shapes, nullptr, 0, &number);
+       }},
       {"compiled_save", [](Handles& h) { return lamina_c_compiled_save(h.compiled, "/no/such/folder/x"); }},
       {"compiled_call",
        [](Handles& h) {

@@ -1,6 +1,7 @@
 """Models and compiled models through lamina/c.h, on real files: what they say, read and refuse."""
 
 import ctypes
+import json
 import os
 import tempfile
 import unittest
@@ -49,6 +50,21 @@ class Models(unittest.TestCase):
         with Fails(lib.BAD_INPUT, "element 1 of a list of 1"):
             lib.list_port(found, 1, ctypes.byref(out))
         lib.list_free(found)
+
+        where = (1, (ctypes.c_size_t * 1)(4), ctypes.cast(shapes, ctypes.POINTER(ctypes.c_void_p)))
+        length = ctypes.c_size_t()
+        lib.compiled_explain(compiled, *where, None, 0, ctypes.byref(length))
+        text = ctypes.create_string_buffer(length.value + 1)
+        lib.compiled_explain(compiled, *where, text, length.value + 1, ctypes.byref(length))
+        explained = json.loads(text.value)
+        self.assertEqual(len(text.value), length.value)
+        layers = {layer["name"]: layer for layer in explained["layers"]}
+        self.assertEqual((layers["Div@0"]["fate"], layers["Div@0"]["into"]), ("fused", "Conv@0"))
+        self.assertTrue(explained["verdict"]["command"].startswith("lamina "))
+        with Fails(lib.BAD_INPUT, "the sizes of x: f32["):
+            lib.compiled_explain(compiled, 0, None, None, None, 0, ctypes.byref(length))
+        with Fails(lib.BAD_INPUT, "shapes of 2 inputs: the model has 1"):
+            lib.compiled_explain(compiled, 2, where[1], where[2], None, 0, ctypes.byref(length))
 
         request = lib.made(lib.request_new, compiled)
         lib.request_set_profile(request, 1)
