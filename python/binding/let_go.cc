@@ -1,22 +1,18 @@
 #include "let_go.h"
 
-#include <mutex>
-#include <vector>
+#include <atomic>
 
 namespace lamina::python {
 namespace {
 
-struct Objects {
-  std::mutex mutex;
-  std::vector<PyObject*> list;
-  bool announced = false;  // the main thread has been asked
+struct Object {
+  PyObject* object;
+  Object* next;
 };
 
-/// Never destroyed: threads of the library may let go of objects until the process has ended.
-Objects& objects() {
-  static auto* const all = new Objects;
-  return *all;
-}
+/// No mutex: a child of fork() would find it taken by a thread that it does not have.
+std::atomic<Object*> first{nullptr};
+std::atomic<bool> announced{false};  // the main thread has been asked
 
 int release_in_main_thread(void*) {
   release_let_go();
@@ -26,22 +22,22 @@ int release_in_main_thread(void*) {
 }  // namespace
 
 void let_go(PyObject* object) noexcept {
-  auto& all = objects();
-  const std::lock_guard lock(all.mutex);
-  all.list.push_back(object);
-  if (!all.announced && Py_IsInitialized())
-    all.announced = Py_AddPendingCall(release_in_main_thread, nullptr) == 0;
+  auto* const one = new Object{object, first.load()};
+  while (!first.compare_exchange_weak(one->next, one)) {
+  }
+  if (Py_IsInitialized() && !announced.exchange(true) &&
+      Py_AddPendingCall(release_in_main_thread, nullptr) != 0)
+    announced = false;  // the queue is full: the next object asks again
 }
 
 void release_let_go() noexcept {
-  std::vector<PyObject*> list;
-  {
-    auto& all = objects();
-    const std::lock_guard lock(all.mutex);
-    list.swap(all.list);
-    all.announced = false;
+  announced = false;
+  for (auto* one = first.exchange(nullptr); one != nullptr;) {
+    Py_DECREF(one->object);
+    auto* const gone = one;
+    one = one->next;
+    delete gone;
   }
-  for (auto* object : list) Py_DECREF(object);
 }
 
 }  // namespace lamina::python

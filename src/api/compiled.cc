@@ -80,6 +80,8 @@ Compiled::Compiled(std::shared_ptr<const LoadedModel> model, const Options& opti
       log_(options.log, LogLevel::debug),
       elsewhere_(machine != nullptr) {
   const AtWork here;
+  // Threads, and objects of libraries, may be gone.
+  if (Quiescence::ends_process()) fail(ErrorCode::canceled, "the process ends: nothing is compiled any more");
   check_options(options);
   options_.limits = tighter(model_->limits(), options.limits);
   run_stoppable(rules("compiling"), [&] { compile_from(options, std::move(machine)); });
@@ -354,7 +356,7 @@ Request Compiled::request() const { return Request(std::make_shared<Request::Sta
 
 RequestPool::Lent::Lent(RequestPool& pool, const Compiled& compiled) : pool_(pool) {
   {
-    std::lock_guard lock(pool_.mutex_);
+    const Quiescence::Undisturbed here;
     if (!pool_.idle_.empty()) one_.splice(one_.begin(), pool_.idle_, pool_.idle_.begin());
   }
   if (one_.empty()) one_.push_back(compiled.request());
@@ -364,7 +366,7 @@ RequestPool::Lent::Lent(RequestPool& pool, const Compiled& compiled) : pool_(poo
 RequestPool::Lent::~Lent() {
   auto& state = Inside::of(one_.front());
   for (std::size_t i = 0; i < state.inputs.size(); ++i) state.set_input(i, {});
-  std::lock_guard lock(pool_.mutex_);
+  const Quiescence::Undisturbed here;
   pool_.idle_.splice(pool_.idle_.begin(), one_);
 }
 

@@ -122,8 +122,7 @@ class RequestPool {
   };
 
  private:
-  std::mutex mutex_;
-  std::list<Request> idle_;
+  std::list<Request> idle_;  // changed under Quiescence::Undisturbed: calls of models are no activities
 };
 
 }  // namespace lamina

@@ -100,7 +100,10 @@ void CompiledModel::save(const std::string& path) const {
   guarded("CompiledModel::save", [&] { used(*this).save(path); });
 }
 std::size_t CompiledModel::weight_memory() const {
-  return guarded("CompiledModel::weight_memory", [&] { return Inside::of(*this).program()->weight_bytes(); });
+  return guarded("CompiledModel::weight_memory", [&] {
+    const AtWork here;
+    return Inside::of(*this).program()->weight_bytes();
+  });
 }
 
 std::vector<Tensor> CompiledModel::operator()(const std::vector<Tensor>& inputs) const {

@@ -2,6 +2,7 @@
 
 #include <cstring>
 
+#include "api/at_work.h"
 #include "api/inside.h"
 #include "base/error.h"
 #include "base/guard.h"
@@ -65,7 +66,10 @@ Model::Model(const std::string& path, const ReadOptions& options)
       })) {}
 
 void register_extension(const std::string& name, int (*entry)(const lamina_host*, lamina_registrar*)) {
-  guarded("register_extension", [&] { add_linked_extension(name, entry); });
+  guarded("register_extension", [&] {
+    const AtWork here;
+    add_linked_extension(name, entry);
+  });
 }
 
 Model Model::from_memory(const ModelBytes& bytes, const ReadOptions& options) {

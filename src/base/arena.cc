@@ -15,6 +15,7 @@
 
 #include "base/no_destructor.h"
 #include "base/parallel.h"
+#include "base/quiescence.h"
 #include "base/subprocess.h"
 #include "base/threads.h"
 
@@ -97,6 +98,7 @@ void LentArena::used(bool helped) noexcept {
 
 LentArena::~LentArena() {
   if (node_.empty()) return;
+  const Quiescence::Undisturbed no_fork;  // it may go with a request, outside all work
   auto& idle = idle_arenas();
   const std::lock_guard lock(idle.mutex);
   idle.all.insert(std::move(node_));

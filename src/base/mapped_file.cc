@@ -15,6 +15,7 @@
 #include "base/error.h"
 #include "base/no_destructor.h"
 #include "base/parallel.h"
+#include "base/quiescence.h"
 #include "base/work_partition.h"
 
 namespace lamina {
@@ -117,6 +118,7 @@ std::shared_ptr<const MappedFile> MappedFile::in_memory(std::string name, std::s
 MappedFile::~MappedFile() {
   if (!mapped_) return;
   {
+    const Quiescence::Undisturbed no_fork;  // it may go with a model, outside all work
     std::lock_guard lock(mappings().mutex);
     mappings().ranges.erase(reinterpret_cast<std::uintptr_t>(data_));
   }

@@ -20,6 +20,7 @@ namespace lamina {
 namespace {
 
 std::atomic<bool> the_end{false};
+std::atomic<int> forks{0};  // under way, in other threads and this one
 thread_local int work = 0, users_code = 0;
 
 }  // namespace
@@ -68,6 +69,9 @@ struct AllActivities {
   /// Lets the activity continue when no other thread wants a quiescent state.
   void resume(Activity* chain, std::unique_lock<std::mutex>& lock) {
     resumed.wait(lock, [&] { return !must_pause(chain); });
+    resume_now(chain);
+  }
+  void resume_now(Activity* chain) {
     for (; chain != nullptr; chain = std::exchange(chain->next_, nullptr)) {
       chain->stopped_ = std::thread::id();
       chain->worker_ = std::this_thread::get_id();
@@ -166,7 +170,8 @@ void Quiescence::begin() noexcept {
   std::unique_lock lock(a.mutex);
   // One of another thread has to end first, which may be waiting for us; who ends the process may still fork.
   auto* const chain = a.pause();
-  a.resumed.wait(lock, [&] { return !a.is_wanted_by_another(); });
+  a.resumed.wait(lock, [&] { return the_end || !a.is_wanted_by_another(); });
+  if (a.is_wanted_by_another()) return a.resume_now(chain);  // for good: nothing else works any more
   a.resume(chain, lock);
   a.owner = me;
   Activity::wanted_.store(true, std::memory_order_seq_cst);
@@ -191,9 +196,11 @@ void Quiescence::begin() noexcept {
   // A helper that has left an arena is in the library's locks for a moment: a child would find them taken.
   // Others may keep it busy, which is not waited for.
   while (!own && helped() && Clock::now() < late) nap();
-  const FallingAsleep helpers;
+  // Helpers of the calling thread's own work may be needed there, and are not asked to go; those that wait
+  // for work fall asleep all the same.
+  FallingAsleep helpers;
   const auto too_late = Clock::now() + std::chrono::seconds(10);
-  while (!own && !helpers.is_over() && Clock::now() < too_late) nap();
+  while (!helpers.is_over() && Clock::now() < too_late) nap();
 }
 
 void Quiescence::end() noexcept {
@@ -208,16 +215,21 @@ void Quiescence::end() noexcept {
 Quiescence::Undisturbed::Undisturbed() noexcept { all().mutex.lock(); }
 Quiescence::Undisturbed::~Undisturbed() { all().mutex.unlock(); }
 
+void Quiescence::fork_begins() noexcept { ++forks; }
+
 void Quiescence::before_fork() noexcept { all().mutex.lock(); }
 
 void Quiescence::after_fork_in_parent() noexcept {
   all().mutex.unlock();
   end();
+  --forks;
 }
 
 void Quiescence::after_fork_in_child() noexcept {
   auto& a = all();
-  new (&a.resumed) ConditionVariable;  // those who waited are not here
+  forks = 0;
+  if (the_end) a.owner = std::this_thread::get_id();  // what ends the process is not here
+  new (&a.resumed) ConditionVariable;                 // those who waited are not here
   const auto me = std::this_thread::get_id();
   for (auto* x = a.first; x != nullptr; x = x->after_) {
     if (x->worker_.load() != me) x->worker_ = std::thread::id();
@@ -243,11 +255,27 @@ void Quiescence::for_good() noexcept {
   if (the_end) return;
   begin();
   the_end = true;
+  auto& a = all();
+  const std::lock_guard lock(a.mutex);
+  a.resumed.notify_all();  // threads that want to fork need not wait
 }
+
+namespace {
+
+/// Forks run code of the library, which dlclose() unmaps, and of other libraries, which may wait for what the
+/// calling thread has: therefore a second at most.
+void await_forks() noexcept {
+  using Clock = std::chrono::steady_clock;
+  const auto late = Clock::now() + std::chrono::seconds(1);
+  while (forks > 0 && Clock::now() < late) std::this_thread::sleep_for(std::chrono::microseconds(50));
+}
+
+}  // namespace
 
 void Quiescence::stop_at_exit() noexcept {
   std::atexit([] {
     for_good();
+    await_forks();
     OwnThread::join_ended();
   });
 }

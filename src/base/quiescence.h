@@ -138,12 +138,16 @@ class Quiescence {
     static constinit thread_local int depth_;
   };
 
-  /// Waits until no activity works but those of the calling thread, and helpers have gone (a second at most)
-  /// and sleep (10 seconds at most); others that want to work wait until end().
+  /// Waits until no activity works but those of the calling thread, and helpers have gone (a second at most;
+  /// not if the calling thread is in the midst of work, which may need them) and sleep (10 seconds at most;
+  /// one that others keep busy counts as gone). Others that want to work wait until end(). Once there is a
+  /// state for good, nothing works, and this returns at once.
   static void begin() noexcept;
   static void end() noexcept;
 
-  /// While it lives, which must be short, there is no fork().
+  /// While it lives, which must be short, there is no fork(), and no other object of this class. What is
+  /// changed outside activities, such as in destructors of public objects, is changed under it: a child of
+  /// fork() would find a mutex taken, and a list half changed, by a thread that it does not have.
   class Undisturbed {
    public:
     Undisturbed() noexcept;
@@ -152,6 +156,9 @@ class Quiescence {
     Undisturbed& operator=(const Undisturbed&) = delete;
   };
 
+  /// A fork() begins, before all else: closing the library waits for its end, since that is code of the
+  /// library.
+  static void fork_begins() noexcept;
   /// Around a fork(), inside a quiescent state: no activity comes or goes.
   static void before_fork() noexcept;
   static void after_fork_in_parent() noexcept;
@@ -164,8 +171,8 @@ class Quiescence {
 
   /// Begins a quiescent state that does not end: the process ends.
   static void for_good() noexcept;
-  /// Makes exit() begin with for_good(), before it destroys the objects that exist now, those of libraries
-  /// too.
+  /// Makes exit(), and dlclose(), begin with for_good(), before objects that exist now are destroyed, those
+  /// of libraries too.
   static void stop_at_exit() noexcept;
   static bool is_for_good() noexcept;
   /// The calling thread is the one that ends the process, after for_good().

@@ -12,6 +12,7 @@
 #include <limits>
 #include <list>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <system_error>
 #include <vector>
@@ -176,15 +177,15 @@ struct HelperId {
   const pthread_t thread = pthread_self();
 };
 
-/// As the system says: "4711 (a name) R 4242 ...". R runs, D waits for a page in the midst of it; a thread
-/// that has ended sleeps.
-bool sleeps(pid_t thread) {
+/// As the system says: "4711 (a name) R 4242 ...". R runs, D waits for a page in the midst of it. Nothing
+/// where the file cannot be read: there is no /proc, or the process has no number for another file.
+std::optional<bool> sleeps(pid_t thread) {
   std::ifstream in(fmt::format("/proc/self/task/{}/stat", thread));
   std::string line;
-  if (!std::getline(in, line)) return true;
+  if (!std::getline(in, line)) return std::nullopt;
   const auto behind = line.rfind(')');
-  const char state = behind != std::string::npos && behind + 2 < line.size() ? line[behind + 2] : 'S';
-  return state != 'R' && state != 'D';
+  if (behind == std::string::npos || behind + 2 >= line.size()) return std::nullopt;
+  return line[behind + 2] != 'R' && line[behind + 2] != 'D';
 }
 }  // namespace
 
@@ -197,14 +198,22 @@ FallingAsleep::FallingAsleep() noexcept {
   }
 }
 
-bool FallingAsleep::is_over() const noexcept try {
-  constexpr double kMost = 10000;  // to fall asleep takes less than a thousand microseconds
+bool FallingAsleep::is_over() noexcept try {
+  constexpr double kMost = 10000;                  // to fall asleep takes less than a thousand microseconds
+  constexpr std::chrono::milliseconds kStill(20);  // one that gets no processor for so long seems to sleep
   auto& ids = helper_ids();
   const std::lock_guard lock(ids.mutex);
   return std::all_of(ids.all.begin(), ids.all.end(), [&](const HelperId* helper) {
-    if (sleeps(helper->id)) return true;
+    const auto state = sleeps(helper->id);
+    if (state.value_or(false)) return true;
     const auto it = before_.find(helper->id);
-    return helper->microseconds() - (it == before_.end() ? 0 : it->second) > kMost;
+    const double used = helper->microseconds();
+    if (used - (it == before_.end() ? 0 : it->second) > kMost) return true;
+    if (state) return false;
+    const auto now = std::chrono::steady_clock::now();
+    auto& seen = seen_.try_emplace(helper->id, Seen{used, now}).first->second;
+    if (seen.microseconds != used) seen = {used, now};
+    return now - seen.since > kStill;
   });
 } catch (const std::bad_alloc&) {  // it cannot be found out
   return true;

@@ -3,6 +3,7 @@
 #include <signal.h>
 
 #include <atomic>
+#include <chrono>
 #include <functional>
 #include <map>
 #include <memory>
@@ -73,10 +74,15 @@ class FallingAsleep {
   FallingAsleep() noexcept;
   /// True if each helper sleeps, or has used so much processor time since this object was made that it works
   /// for somebody else. On a busy machine the little that it takes to fall asleep may take seconds.
-  bool is_over() const noexcept;
+  bool is_over() noexcept;
 
  private:
+  struct Seen {
+    double microseconds = 0;  // of processor time that it has used
+    std::chrono::steady_clock::time_point since = {};
+  };
   std::map<pid_t, double> before_;  // microseconds that each has used
+  std::map<pid_t, Seen> seen_;      // of those whose state the system does not tell
 };
 /// The library has ended them all.
 void helpers_ended();

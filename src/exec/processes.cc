@@ -32,6 +32,8 @@ Dispatch::Dispatch() {
   Quiescence::stop_at_exit();
 }
 
+/// At the first use, not when the library is loaded: handlers that were registered last are called first, and
+/// those of other libraries take locks that work may need while fork() waits for it.
 void follow_process() { Dispatch::here(); }
 
 Worker*& Dispatch::worker() noexcept { return this_worker; }
@@ -60,6 +62,7 @@ void Dispatch::end_turn(Job& job) {
 }
 
 void Dispatch::before_fork() noexcept {
+  Quiescence::fork_begins();
   Quiescence::begin();
   here().mutex.lock();
   Quiescence::before_fork();

@@ -7,7 +7,6 @@
 #include <fstream>
 #include <thread>
 
-#include "base/exiting.h"
 #include "base/quiescence.h"
 #include "exec/processes.h"
 #include "tests/api/children.h"
@@ -59,35 +58,6 @@ class Forks : public Processes {
   }
 };
 INSTANTIATE_TEST_SUITE_P(Streams, Forks, ::testing::Values(0, 1, 2));
-
-/// Looks, in the midst of a fork that is watched, whether another thread can register something for exit().
-struct WatchedFork {
-  std::atomic<bool> wanted = false, registered = false;
-  bool waited = false;
-  std::thread thread;
-
-  void look() {
-    if (!wanted.exchange(false)) return;
-    thread = std::thread([this] {
-      notice_exit();
-      registered = true;
-    });
-    std::this_thread::sleep_for(50ms);
-    waited = !registered;
-  }
-} watched_fork;
-/// Before lamina's own, which is then called first.
-const bool watches_forks = at_fork([] { watched_fork.look(); }, nullptr, nullptr);
-
-/// The C library has a lock for what is registered for exit(), which a child would find taken.
-TEST(ForksBeside, what_is_registered_for_exit) {
-  ASSERT_TRUE(watches_forks);
-  follow_process();
-  watched_fork.wanted = true;
-  EXPECT_EQ(in_child([] { return notice_exit(), true; }), 0);
-  watched_fork.thread.join();
-  EXPECT_TRUE(watched_fork.waited);
-}
 
 TEST_P(Forks, at_rest) {
   auto request = ready();
