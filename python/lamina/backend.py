@@ -208,7 +208,10 @@ def _run(compiled: CompiledModel, given: Mapping[str, Any]) -> dict[str, Any]:
     for port in compiled.inputs:
         if port.dtype in PACKED and port.name in feed:
             feed[port.name] = pack(feed[port.name], port.dtype)
-    outputs = compiled(feed).asdict()
+    try:
+        outputs = compiled(feed).asdict()
+    except Unsupported as refusal:
+        raise Refused(*refusal.args) from None
     for i, port in enumerate(compiled.outputs):
         if port.dtype in PACKED:
             outputs[port.name] = unpack(outputs[port.name], port.dtype, _shape_of(compiled, i, given))
