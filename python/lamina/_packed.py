@@ -25,7 +25,8 @@ def pack(values: "npt.NDArray[Any]", dtype: str) -> "npt.NDArray[np.uint8]":
     each = 8 // bits
     rows = np.pad(codes, (0, -codes.size % each)).reshape(-1, each)
     shifts = np.arange(each, dtype=np.uint8) * np.uint8(bits)
-    return np.bitwise_or.reduce(rows << shifts, axis=1, dtype=np.uint8)
+    packed: npt.NDArray[np.uint8] = np.bitwise_or.reduce(rows << shifts, axis=1, dtype=np.uint8)
+    return packed
 
 
 def unpack(packed: "npt.NDArray[np.uint8]", dtype: str, shape: Sequence[int]) -> "npt.NDArray[Any]":
@@ -37,11 +38,13 @@ def unpack(packed: "npt.NDArray[np.uint8]", dtype: str, shape: Sequence[int]) ->
     shifts = np.arange(each, dtype=np.uint8) * np.uint8(bits)
     mask = np.uint8((1 << bits) - 1)
     codes = ((packed.reshape(-1, 1) >> shifts) & mask).reshape(-1)[: int(np.prod(shape, dtype=np.int64))]
+    values: npt.NDArray[Any]
     if dtype == "u1":
-        return codes.astype(np.bool_).reshape(tuple(shape))
-    kind = np.dtype(getattr(ml_dtypes, name))
-    if dtype.startswith("f"):
-        return codes.view(kind).reshape(tuple(shape))
-    sign = 1 << (bits - 1)
-    numbers = (codes.astype(np.int8) ^ sign) - sign if dtype.startswith("i") else codes
-    return numbers.astype(kind).reshape(tuple(shape))
+        values = codes.astype(np.bool_)
+    elif dtype.startswith("f"):
+        values = codes.view(np.dtype(getattr(ml_dtypes, name)))
+    else:
+        sign = 1 << (bits - 1)
+        numbers = (codes.astype(np.int8) ^ sign) - sign if dtype.startswith("i") else codes
+        values = numbers.astype(np.dtype(getattr(ml_dtypes, name)))
+    return values.reshape(tuple(shape))

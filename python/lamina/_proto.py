@@ -1,6 +1,6 @@
 """Models in memory: bytes, and objects of the packages onnx and torch, which are known by their methods, not imported."""
 
-from typing import Protocol, TypeAlias, runtime_checkable
+from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 from lamina.errors import BadFile
 
@@ -30,7 +30,7 @@ def bytes_of_model(model: object) -> bytes:
     if not known:
         raise TypeError(f"a {type(model).__name__} given, wanted a path, bytes or an onnx.ModelProto")
     try:
-        proto = getattr(model, "model_proto", model)
+        proto: Any = getattr(model, "model_proto", model)
         data = proto.SerializeToString()
     except (MemoryError, TypeError):
         raise

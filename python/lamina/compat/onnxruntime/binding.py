@@ -123,4 +123,5 @@ def _array_at(address: int, element_type: Any, shape: Sequence[int]) -> Array:
     if not count:
         return np.empty(sizes, dtype)
     memory = (ctypes.c_uint8 * (count * dtype.itemsize)).from_address(int(address))
-    return np.frombuffer(memory, dtype, count).reshape(sizes)
+    array: Array = np.frombuffer(memoryview(memory), dtype, count).reshape(sizes)
+    return array

@@ -97,6 +97,12 @@ class NotFound(_OrtError):
     number, status = 14, "NOT_FOUND"
 
 
+class DeviceReset(_OrtError):
+    """Not raised by lamina."""
+
+    number, status = 15, "DEVICE_RESET"
+
+
 def unavailable(what: str, instead: str) -> NotImplementedError:
     """For what lamina does another way."""
     return NotImplementedError(f"{what}: not in lamina's form of ONNX Runtime; {instead}")

@@ -292,6 +292,8 @@ class InferenceSession(Session):
         for name, value in feed.items():
             array = converted[name] = array_of(value, name, ports[name].numpy_dtype)
             if isinstance(array, np.ndarray):
+                if ports[name].shape == () and array.size == 1:  # of no dimension, which is "any" in ONNX Runtime
+                    array = converted[name] = array.reshape(())
                 _check(array, ports[name])
         return model, converted
 
@@ -348,7 +350,8 @@ class InferenceSession(Session):
 
 def _run_until_terminated(model: CompiledModel, feed: dict[str, Any], options: RunOptions) -> dict[str, Any]:
     call = _lamina.Call(model, feed)
-    options._begin(call.cancel)
+    cancel = call.cancel  # one object: each look-up makes another, and they are not equal
+    options._begin(cancel)
     try:
         if options.terminate:
             raise errors.Fail.of("Exiting due to terminate flag being set to true.")
@@ -360,7 +363,7 @@ def _run_until_terminated(model: CompiledModel, feed: dict[str, Any], options: R
             raise errors.Fail.of("Exiting due to terminate flag being set to true.") from error
         raise
     finally:
-        options._end(call.cancel)
+        options._end(cancel)
 
 
 def _check(array: "np.ndarray[Any, Any]", port: Port) -> None:

@@ -73,6 +73,7 @@ def dtype_of_number(number: int) -> "np.dtype[Any]":
     try:
         import ml_dtypes
 
-        return np.dtype(getattr(ml_dtypes, name))
+        dtype: np.dtype[Any] = np.dtype(getattr(ml_dtypes, name))
+        return dtype
     except (ImportError, AttributeError):
         return np.dtype(np.uint16 if name == "bfloat16" else np.uint8)

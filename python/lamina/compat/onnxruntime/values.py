@@ -67,7 +67,7 @@ class OrtValue:
         self._array: Array = value._array if isinstance(value, OrtValue) else value
         if element_type is None:
             element_type = value._number if isinstance(value, OrtValue) else number_of_array(value.dtype)
-        self._number = element_type
+        self._number: int = element_type
 
     @property
     def _ortvalue(self) -> "OrtValue":
@@ -114,7 +114,8 @@ class OrtValue:
     @classmethod
     def from_dlpack(cls, data: Any, /, is_bool_tensor: bool = False) -> "OrtValue":
         """A tensor that shares the memory of another package's (torch's, ...), or of a capsule's."""
-        array = np.from_dlpack(data if hasattr(data, "__dlpack__") else _Capsule(data))
+        source: Any = data if hasattr(data, "__dlpack__") else _Capsule(data)
+        array: Array = np.from_dlpack(source)
         return cls(array.view(np.bool_) if is_bool_tensor else array)
 
     def to_dlpack(self) -> Any:
@@ -243,6 +244,8 @@ def array_of(value: Any, name: str, dtype: "np.dtype[Any]") -> Any:
         return value if value.dtype.isnative else value.astype(value.dtype.newbyteorder("="))
     if isinstance(value, list):
         return np.asarray(value, dtype)
+    if isinstance(value, tuple) and value and isinstance(value[0], np.ndarray):
+        raise RuntimeError(f"Iterable of {type(value[0])} should be given as array for input '{name}'.")
     if isinstance(value, (tuple, dict)):
         raise RuntimeError(f"Input must be a list of dictionaries or a single numpy array for input '{name}'.")
     if hasattr(value, "__dlpack__"):

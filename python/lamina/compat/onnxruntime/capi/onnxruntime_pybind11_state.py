@@ -27,6 +27,7 @@ from lamina.compat.onnxruntime import (
     set_seed,
 )
 from lamina.compat.onnxruntime.errors import (
+    DeviceReset,
     EngineError,
     EPFail,
     Fail,
@@ -44,6 +45,7 @@ from lamina.compat.onnxruntime.errors import (
 )
 
 __all__ = [
+    "DeviceReset",
     "EPFail",
     "EngineError",
     "ExecutionMode",
