@@ -10,7 +10,7 @@ SPACE = $() $()
 SOURCES = git ls-files '*.cc' '*.h'
 
 .DEFAULT_GOAL = help
-.PHONY: help build test demo asan tsan clang isa soak sweep bench format lint install clean
+.PHONY: help build test demo foreign asan tsan clang isa soak sweep bench format lint install clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -28,6 +28,11 @@ demo: ## set up, build, read the text in an image with real models
 	@scripts/bootstrap --demo
 	@$(call cmake,release,--target lamina_demo)
 	@build/release/bin/ocr_demo
+
+foreign: ## run packages from PyPI that call ONNX Runtime (OCR, speech, file types) on it and on lamina, and compare
+	@scripts/bootstrap --python
+	@$(call cmake,release,--target lamina_python)
+	@.deps/python/bin/python3 tests/python/foreign/compare.py
 
 asan: ## run the tests under the address and undefined-behaviour sanitizers
 	@scripts/bootstrap --test-models

@@ -2,6 +2,7 @@
 #include "arrays.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <cstring>
 
 #include "element_types.h"
@@ -268,7 +269,10 @@ ArrayOut::ArrayOut(nb::handle given, const Port& port) : array_(nb::borrow(given
   type_ = port.type;
   const auto bytes = static_cast<std::size_t>(PyArray_NBYTES(array));
   shape_ = shape_for(port, "output", bytes, dims_of(array));
-  if (PyArray_IS_C_CONTIGUOUS(array) && PyArray_ISALIGNED(array)) data_ = PyArray_DATA(array);
+  // Not PyArray_ISALIGNED: that is true for all arrays without elements, at whatever address they are.
+  const auto address = reinterpret_cast<std::uintptr_t>(PyArray_DATA(array));
+  const auto aligned = address % static_cast<std::size_t>(PyArray_ITEMSIZE(array)) == 0;
+  if (PyArray_IS_C_CONTIGUOUS(array) && aligned) data_ = PyArray_DATA(array);
 }
 
 void ArrayOut::take_imported(ImportedOut array, const Port& port, nb::handle given) {

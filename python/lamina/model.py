@@ -2,24 +2,17 @@
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
+from typing import Any, Literal, TypeAlias
 
 from lamina import _lamina
+from lamina._proto import Buffer, ModelProto, ONNXProgram, bytes_of_model
 from lamina.compiled import CompiledModel
 from lamina.ports import Port, ports_of
 
 StrPath: TypeAlias = str | os.PathLike[str]
-Buffer: TypeAlias = bytes | bytearray | memoryview
 Precision: TypeAlias = Literal["model", "f32", "bf16", "f16"]
 Log: TypeAlias = Callable[[str, str], object]
 Progress: TypeAlias = Callable[[str, float], object]
-
-
-@runtime_checkable
-class ModelProto(Protocol):
-    """A model of the package onnx, or anything that serialises to one."""
-
-    def SerializeToString(self) -> bytes: ...
 
 
 def _settings_of_limits(limits: Mapping[str, object] | None) -> dict[str, str]:
@@ -43,7 +36,7 @@ class Model(_lamina.ModelBase):
 
     def __init__(
         self,
-        model: "StrPath | Buffer | ModelProto",
+        model: "StrPath | Buffer | ModelProto | ONNXProgram",
         /,
         *,
         settable: Sequence[str] = (),
@@ -52,7 +45,7 @@ class Model(_lamina.ModelBase):
         external_data: Mapping[str, Buffer] | None = None,
         limits: Mapping[str, object] | None = None,
     ) -> None:
-        """Reads a model from a path, from bytes, or from an onnx.ModelProto (also torch's ONNXProgram).
+        """Reads a model from a path, from bytes, from an onnx.ModelProto, or from what torch.onnx.export() gives.
 
         settable: inputs of an ONNX model that have a value in it and are to be inputs nevertheless.
         extensions: libraries of custom layers. weights: the second file of an IR or a Caffe network, as a path if
@@ -74,7 +67,7 @@ class Model(_lamina.ModelBase):
             if external_data is not None:
                 raise TypeError("external_data is for models in memory: those of a file lie beside it")
         else:
-            data = _bytes_of_model(model)
+            data = bytes_of_model(model)
             if weights is not None:
                 if isinstance(weights, (str, os.PathLike)):
                     raise TypeError("weights: a path given for a model in memory, wanted bytes")
@@ -160,7 +153,7 @@ class Model(_lamina.ModelBase):
 
 
 def load(
-    model: "StrPath | Buffer | ModelProto",
+    model: "StrPath | Buffer | ModelProto | ONNXProgram",
     /,
     *,
     threads: int = 0,
@@ -203,15 +196,6 @@ def load(
         log=log,
         progress=progress,
     )
-
-
-def _bytes_of_model(model: object) -> bytes:
-    if isinstance(model, (bytes, bytearray, memoryview)):
-        return bytes(model)
-    proto = getattr(model, "model_proto", model)  # torch's ONNXProgram has one
-    if isinstance(proto, ModelProto):
-        return proto.SerializeToString()
-    raise TypeError(f"a {type(model).__name__} given, wanted a path, bytes or an onnx.ModelProto")
 
 
 def _text_of(value: object) -> str:

@@ -10,7 +10,8 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 import numpy as np
 
 from lamina import _lamina
-from lamina.model import Buffer, Model, ModelProto, Progress, StrPath, _settings_of_limits, _text_of
+from lamina._proto import Buffer, ModelProto, ONNXProgram
+from lamina.model import Model, Progress, StrPath, _settings_of_limits, _text_of
 from lamina.offline_reports import GraphFigures, OptimizeReport, QuantizedLayer, QuantizedOutput, QuantizeReport
 
 #: A size: a number, None (any), or the least and the most.
@@ -18,7 +19,7 @@ Size: TypeAlias = int | None | tuple[int, int | None]
 Shape: TypeAlias = Sequence[Size]
 #: Numbers for each channel: of the only input or of all in their order, or of inputs by name.
 ChannelValues: TypeAlias = Sequence[float] | Mapping[str, Sequence[float]] | str
-AnyModel: TypeAlias = StrPath | Buffer | ModelProto | Model
+AnyModel: TypeAlias = StrPath | Buffer | ModelProto | ONNXProgram | Model
 
 
 class InputCut(NamedTuple):

@@ -38,6 +38,56 @@ def test_where_models_come_from(tmp_path):
             lamina.load(wrong)
 
 
+class TooLarge:
+    """As a ModelProto above 2 GB."""
+
+    def SerializeToString(self):
+        raise ValueError("Failed to serialize proto")
+
+
+@pytest.mark.parametrize("model", [TooLarge(), Program(TooLarge())], ids=["ModelProto", "ONNXProgram"])
+@pytest.mark.parametrize(
+    "take",
+    [
+        lamina.load,
+        lamina.Model,
+        lambda m: lamina.optimize(m, "out.xml"),
+        lambda m: lamina.quantize(m, [X], "out.onnx"),
+    ],
+    ids=["load", "Model", "optimize", "quantize"],
+)
+def test_a_proto_that_is_too_large(take, model):
+    with pytest.raises(lamina.BadFile, match="at most 2 GB.*save_as_external_data=True"):
+        take(model)
+
+
+@pytest.mark.skipif("LAMINA_BIG_TESTS" not in os.environ, reason="takes 6 GB: set LAMINA_BIG_TESTS")
+def test_a_real_proto_above_2_gb():
+    proto = models.relu()
+    for i in range(3):
+        tensor = proto.graph.initializer.add(name=f"w{i}", data_type=TensorProto.FLOAT, dims=[200_000_000])
+        tensor.raw_data = bytes(800_000_000)
+    with pytest.raises(lamina.BadFile, match="at most 2 GB"):
+        lamina.load(proto)
+
+
+def test_onnx_and_torch_are_not_imported(tmp_path):
+    """Models of these packages are known by their methods."""
+    (tmp_path / "m.onnx").write_bytes(models.relu().SerializeToString())
+    code = f"""
+import sys, lamina
+class Proto:
+    def SerializeToString(self): return open({str(tmp_path / "m.onnx")!r}, "rb").read()
+class Program:
+    model_proto = Proto()
+for model in (Proto(), Program()):
+    lamina.load(model); lamina.optimize(model, {str(tmp_path / "out.xml")!r})
+assert not {{"onnx", "torch", "google.protobuf"}} & set(sys.modules), sorted(sys.modules)
+"""
+    ran = models.python(code)
+    assert ran.returncode == 0, ran.stderr
+
+
 def test_second_files(tmp_path):
     text, zeros = models.COUNTER, np.arange(4, dtype=np.float32)
     (tmp_path / "net.xml").write_text(text)

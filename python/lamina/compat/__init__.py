@@ -1,0 +1,1 @@
+"""Interfaces of other engines, for programs that were written for them."""
