@@ -3,7 +3,6 @@
 #include <pthread.h>
 
 #include <chrono>
-#include <condition_variable>
 #include <cstdlib>
 #include <mutex>
 #include <new>
@@ -12,6 +11,7 @@
 
 #include "base/awaited_by.h"
 #include "base/cancellation.h"
+#include "base/condition_variable.h"
 #include "base/guard.h"
 #include "base/no_destructor.h"
 #include "base/threads.h"
@@ -29,7 +29,7 @@ constinit thread_local int Quiescence::Moving::depth_ = 0;
 
 struct AllActivities {
   std::mutex mutex;
-  std::condition_variable resumed;
+  ConditionVariable resumed;
   Activity* first = nullptr;
   std::thread::id owner;  // the thread that began the quiescent state
 
@@ -217,7 +217,7 @@ void Quiescence::after_fork_in_parent() noexcept {
 
 void Quiescence::after_fork_in_child() noexcept {
   auto& a = all();
-  new (&a.resumed) std::condition_variable;  // those who waited are not here
+  new (&a.resumed) ConditionVariable;  // those who waited are not here
   const auto me = std::this_thread::get_id();
   for (auto* x = a.first; x != nullptr; x = x->after_) {
     if (x->worker_.load() != me) x->worker_ = std::thread::id();

@@ -91,7 +91,8 @@ class StoredJudge {
   double c_step() const { return case_.step * 1.01; }
 
   double most_noise() const {
-    const double most = std::hypot(kStoredMargin * noise_.rms, all_step_) + case_.tolerance * signal_;
+    // Of three numbers, since hypot of two is a symbol of glibc 2.35: wheels for 2.34 could not have it.
+    const double most = std::hypot(kStoredMargin * noise_.rms, all_step_, 0.0) + case_.tolerance * signal_;
     const double cap = noise_.rms > kNoisyModel * signal_ ? 1.5 * noise_.rms : kMostNoise * signal_;
     return std::min(most, cap);
   }

@@ -2,9 +2,9 @@
 /// The state that all schedulers of the process share, and the inside of one. Only for exec/scheduler.cc,
 /// stream_slots.cc and processes.cc.
 #include <atomic>
-#include <condition_variable>
 #include <mutex>
 
+#include "base/condition_variable.h"
 #include "base/no_destructor.h"
 #include "base/threads.h"
 #include "exec/callers_streams.h"
@@ -33,7 +33,7 @@ struct Worker {
 
   Scheduler::Core& core;
   OwnThread thread;
-  std::condition_variable wake;
+  ConditionVariable wake;
   StreamSlot* slot = nullptr;  ///< null: a spare one, or in a callback that waited
   bool spare = false;          ///< it may be given a stream
   bool infers = false;         ///< on its stream
@@ -135,7 +135,7 @@ class Dispatch {
   friend class NoDestructor<Dispatch>;
   Dispatch();
   void join_threads(Core::Lock& lock);
-  std::condition_variable opened_;
+  ConditionVariable opened_;
   void child_begins() noexcept;
 };
 

@@ -1,7 +1,6 @@
 #pragma once
 /// One inference at a time of one request, as the queues of streams see it.
 #include <atomic>
-#include <condition_variable>
 #include <cstdint>
 #include <exception>
 #include <functional>
@@ -10,6 +9,7 @@
 #include <thread>
 
 #include "base/cancellation.h"
+#include "base/condition_variable.h"
 
 namespace lamina {
 
@@ -100,7 +100,7 @@ class Job : public std::enable_shared_from_this<Job>, public StopSignal {
 
   /// A thread that waits until the job is at rest.
   struct Waiter {
-    std::condition_variable& waker;
+    ConditionVariable& waker;
     Waiter* next;
   };
 
@@ -110,7 +110,7 @@ class Job : public std::enable_shared_from_this<Job>, public StopSignal {
   List::iterator element_;
   List* in_ = nullptr;                           // the list that it waits in
   std::shared_ptr<Job> self_;                    // of a job that was started, until it rests
-  std::condition_variable* thread_ = nullptr;    // of a job that a thread waits for to run itself
+  ConditionVariable* thread_ = nullptr;          // of a job that a thread waits for to run itself
   int granted_ = -1;                             // the stream for that thread
   bool again_ = false, again_canceled_ = false;  // started in its own callback
   bool abandoned_ = false;                       // its owner has gone: it is not started any more

@@ -87,7 +87,7 @@ void Dispatch::child_begins() noexcept {
   const auto me = std::this_thread::get_id();
   turn = nullptr;
   closing = false;
-  new (&opened_) std::condition_variable;  // those who waited are not here
+  new (&opened_) ConditionVariable;  // those who waited are not here
   for (auto* job : jobs) {
     job->waiters_ = nullptr;
     job->waiting_ = 0;

@@ -128,7 +128,7 @@ int Scheduler::Core::await_stream(Job& job, Clock::time_point until) {
   tell_of_fork(lock);
   Dispatch::before_waiting();
   if (!job.dropped()) {
-    std::condition_variable waker;
+    ConditionVariable waker;
     job.thread_ = &waker;
     job.granted_ = -1;
     job.join(queue_);
@@ -241,7 +241,7 @@ void Scheduler::Core::start_here(Lock& lock, Job& job) {
   do {
     if (!job.dropped()) job.state_ = JobState::queued;
     if (exclusive_) {
-      std::condition_variable waker;
+      ConditionVariable waker;
       job.thread_ = &waker;
       job.join(Dispatch::here().waiting_for_turn);
       Dispatch::here().next_turn();
@@ -308,7 +308,7 @@ bool Scheduler::Core::await_rest(Lock& lock, Job& job, const Clock::time_point* 
     return at_rest(job.state_.load()) || (destroyed ? Quiescence::is_for_good() : Quiescence::ends_process());
   };
   const Urged here(*job.scheduler().core_);
-  std::condition_variable waker;
+  ConditionVariable waker;
   Job::Waiter waiter{waker, job.waiters_};
   job.waiters_ = &waiter;
   ++job.waiting_;

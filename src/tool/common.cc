@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <condition_variable>
 #include <cstring>
 #include <fstream>
 #include <iostream>
@@ -11,6 +10,7 @@
 
 #include "api/options_table.h"
 #include "base/atomic_file.h"
+#include "base/condition_variable.h"
 #include "base/cpu.h"
 #include "base/error.h"
 #include "base/log.h"
@@ -190,7 +190,7 @@ struct Progress::State {
   using Clock = std::chrono::steady_clock;
 
   std::mutex mutex;
-  std::condition_variable done;
+  ConditionVariable done;
   bool ended = false, shown = false;
   std::string text, stage;
   double fraction = -1;  // not known

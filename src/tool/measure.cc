@@ -3,7 +3,6 @@
 #include <atomic>
 #include <chrono>
 #include <cmath>
-#include <condition_variable>
 #include <cstring>
 #include <deque>
 #include <exception>
@@ -14,6 +13,7 @@
 #include <stop_token>
 #include <thread>
 
+#include "base/condition_variable.h"
 #include "tool/benchmark.h"
 #include "tool/interrupt.h"
 
@@ -248,7 +248,7 @@ class Measurement {
   const bool profiled_, traced_;
   RateLimiter limiter_;
   std::mutex mutex_;
-  std::condition_variable became_idle_;
+  ConditionVariable became_idle_;
   std::deque<InFlight*> idle_;
   std::vector<std::unique_ptr<InFlight>> requests_;  // destroyed first: their callbacks use the rest
 };
