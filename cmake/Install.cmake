@@ -12,16 +12,16 @@ install(EXPORT lamina NAMESPACE lamina:: FILE laminaTargets.cmake DESTINATION ${
 install(DIRECTORY include/lamina DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT library)
 install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT library)
 if(TARGET lamina_command)
-  set_target_properties(lamina_command PROPERTIES INSTALL_RPATH "$ORIGIN/${lib_from_bin}/lamina")
+  set_target_properties(lamina_command PROPERTIES
+    INSTALL_RPATH "$ORIGIN/${lib_from_bin};$ORIGIN/${lib_from_bin}/lamina")
   install(TARGETS lamina_command COMPONENT tool)
 endif()
 
-cmake_path(IS_PREFIX PROJECT_SOURCE_DIR "${dnnl_DIR}" NORMALIZE onednn_is_ours)
-if(onednn_is_ours)
+if(LAMINA_OWN_ONEDNN)
   set(onednn ${PROJECT_SOURCE_DIR}/.deps/onednn)
-  file(REAL_PATH ${onednn}/lib/libdnnl.so.3 onednn_library)
+  file(REAL_PATH ${LAMINA_OWN_ONEDNN}/libdnnl.so.3 onednn_library)
   install(PROGRAMS ${onednn_library} DESTINATION ${lamina_private} RENAME libdnnl.so.3 COMPONENT library)
-  install(PROGRAMS ${onednn}/lib/libdnnl_intel_shim.so DESTINATION ${lamina_private} COMPONENT library)
+  install(PROGRAMS ${LAMINA_OWN_ONEDNN}/libdnnl_intel_shim.so DESTINATION ${lamina_private} COMPONENT library)
   install(FILES ${onednn}/LICENSE ${onednn}/THIRD-PARTY-PROGRAMS
           DESTINATION ${CMAKE_INSTALL_DOCDIR}/onednn COMPONENT library)
 else()
