@@ -22,6 +22,7 @@ install(CODE "
   COMPONENT python EXCLUDE_FROM_ALL)
 if(TARGET lamina_command)
   install(TARGETS lamina_command DESTINATION lamina/bin COMPONENT python EXCLUDE_FROM_ALL)
+  install(DIRECTORY ${PROJECT_BINARY_DIR}/share/ DESTINATION ${share} COMPONENT python EXCLUDE_FROM_ALL)
 endif()
 
 # `pip install .` leaves libraries of the distribution where they are, but oneDNN is ours. `make wheel` has all of them
