@@ -21,6 +21,7 @@ install(CODE "
   file(RENAME \"\${folder}/$<TARGET_FILE_NAME:lamina>\" \"\${folder}/$<TARGET_SONAME_FILE_NAME:lamina>\")"
   COMPONENT python EXCLUDE_FROM_ALL)
 if(TARGET lamina_command)
+  install(FILES _lamina_command.py DESTINATION . COMPONENT python EXCLUDE_FROM_ALL)
   install(TARGETS lamina_command DESTINATION lamina/bin COMPONENT python EXCLUDE_FROM_ALL)
   install(DIRECTORY ${PROJECT_BINARY_DIR}/share/ DESTINATION ${share} COMPONENT python EXCLUDE_FROM_ALL)
 endif()

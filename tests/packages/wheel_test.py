@@ -51,7 +51,7 @@ class Wheel(unittest.TestCase):
         self.assertLessEqual(WHEELS[0].stat().st_size, MOST_BYTES)
 
     def test_all_parts_are_there(self):
-        for name in ("__init__.py", "py.typed", "_lamina.pyi", "_command.py", "lib/liblamina.so.0.1", "bin/lamina"):
+        for name in ("__init__.py", "py.typed", "_lamina.pyi", "lib/liblamina.so.0.1", "bin/lamina"):
             self.assertTrue((self.root / "lamina" / name).exists(), name)
         sources = {path.relative_to(ROOT / "python") for path in (ROOT / "python/lamina").rglob("*.py")}
         packed = {path.relative_to(self.root) for path in (self.root / "lamina").rglob("*.py")}
@@ -93,7 +93,7 @@ class Wheel(unittest.TestCase):
         metadata = (self.info / "METADATA").read_text()
         for line in ("Requires-Python: >=3.10", "Requires-Dist: numpy>=1.24", "Requires-Dist: nanobind-backend>=1.0"):
             self.assertIn(line, metadata)
-        self.assertIn("lamina = lamina._command:main", (self.info / "entry_points.txt").read_text())
+        self.assertIn("lamina = _lamina_command:main", (self.info / "entry_points.txt").read_text())
 
 
 if __name__ == "__main__":
