@@ -10,7 +10,7 @@ SPACE = $() $()
 SOURCES = git ls-files '*.cc' '*.h'
 
 .DEFAULT_GOAL = help
-.PHONY: help build test wheel test-python demo asan tsan clang isa soak sweep bench format lint install clean
+.PHONY: help build test wheel test-python deb archive demo asan tsan clang isa soak sweep bench format lint install clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -34,6 +34,12 @@ test-python: wheel ## build the wheel, install it for each Python that is here, 
 	@status=0; pythons=$$(scripts/wheel-environments --all) || exit 1; for python in $$pythons; do \
 	  echo "== $$($$python --version): $$python"; \
 	  LAMINA_INSTALLED_PYTHON=$$python ctest --preset release -R '^python\.' -j $(JOBS) || status=1; done; exit $$status
+
+deb: ## build the Debian package: command, library, headers, manual pages, completions: dist/lamina_*.deb
+	@$(call package,DEB)
+
+archive: ## build an archive that runs where it is unpacked: dist/lamina-*.tar.gz
+	@$(call package,TGZ)
 
 demo: ## set up, build, read the text in an image with real models
 	@scripts/bootstrap --demo
@@ -121,4 +127,10 @@ clean: ## remove build, dist and install (downloads of scripts/bootstrap stay in
 define cmake
 { mkdir -p build; cmake --preset $(1) >build/$(1).log 2>&1 || { cat build/$(1).log; exit 1; }; \
 cmake --build --preset $(1) -j $(JOBS) $(2); }
+endef
+
+# package(GENERATOR of CPack)
+define package
+scripts/bootstrap --packages && $(call cmake,release,--target lamina --target lamina_command) && \
+scripts/package $(1)
 endef
