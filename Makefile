@@ -10,19 +10,36 @@ SPACE = $() $()
 SOURCES = git ls-files '*.cc' '*.h'
 
 .DEFAULT_GOAL = help
-.PHONY: help build test demo foreign asan tsan clang isa soak sweep bench format lint install clean
+.PHONY: help build test wheel test-python deb archive demo foreign asan tsan clang isa soak sweep bench format lint install clean
 
 help: ## print this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 build: ## set up and build program and library: build/release/bin/lamina, build/release/lib/liblamina.so
 	@scripts/bootstrap
 	@$(call cmake,release,--target lamina --target lamina_command)
 
-test: ## set up, build the release, run all tests
+test: ## set up, build the release and the wheel, run all tests, those of the Python package on the installed wheel
 	@scripts/bootstrap --test-models --python
 	@$(call cmake,release)
-	@ctest --preset release -j $(JOBS)
+	@scripts/wheel
+	@python=$$(scripts/wheel-environments) && LAMINA_INSTALLED_PYTHON=$$python ctest --preset release -j $(JOBS)
+
+wheel: ## build the Python package, for every Python from 3.10 on: dist/lamina-*.whl
+	@scripts/bootstrap --python
+	@$(call cmake,release,--target lamina --target lamina_command --target lamina_python)
+	@scripts/wheel
+
+test-python: wheel ## build the wheel, install it for each Python that is here, run the tests of the package there
+	@status=0; pythons=$$(scripts/wheel-environments --all) || exit 1; for python in $$pythons; do \
+	  echo "== $$($$python --version): $$python"; \
+	  LAMINA_INSTALLED_PYTHON=$$python ctest --preset release -R '^python\.' -j $(JOBS) || status=1; done; exit $$status
+
+deb: ## build the Debian package: command, library, headers, manual pages, completions: dist/lamina_*.deb
+	@$(call package,DEB)
+
+archive: ## build an archive that runs where it is unpacked: dist/lamina-*.tar.gz
+	@$(call package,TGZ)
 
 demo: ## set up, build, read the text in an image with real models
 	@scripts/bootstrap --demo
@@ -108,11 +125,17 @@ lint: ## check the format of all sources, and run ruff and clang-tidy
 install: build ## install into PREFIX (./install)
 	@cmake --install build/release --prefix $(PREFIX)
 
-clean: ## remove build and install (downloads of scripts/bootstrap stay in .deps)
-	rm -rf build install
+clean: ## remove build, dist and install (downloads of scripts/bootstrap stay in .deps)
+	rm -rf build dist install
 
 # cmake(PRESET, options of the build): configures, quietly when all is well, and builds.
 define cmake
 { mkdir -p build; cmake --preset $(1) >build/$(1).log 2>&1 || { cat build/$(1).log; exit 1; }; \
 cmake --build --preset $(1) -j $(JOBS) $(2); }
+endef
+
+# package(GENERATOR of CPack)
+define package
+scripts/bootstrap --packages && $(call cmake,release,--target lamina --target lamina_command) && \
+scripts/package $(1)
 endef

@@ -31,6 +31,12 @@ macro(lamina_find_onednn)
   if(NOT dnnl_FOUND)
     message(FATAL_ERROR "oneDNN 3.2 or later was not found: ${LAMINA_SETUP_HINT}")
   endif()
+  # The folder of its library, if it is the one of scripts/bootstrap, which packages bring with them.
+  set(LAMINA_OWN_ONEDNN)
+  cmake_path(IS_PREFIX PROJECT_SOURCE_DIR "${dnnl_DIR}" NORMALIZE ours)
+  if(ours)
+    set(LAMINA_OWN_ONEDNN ${PROJECT_SOURCE_DIR}/.deps/onednn/lib)
+  endif()
   message(STATUS "oneDNN ${dnnl_VERSION} in ${dnnl_DIR}, threads: ${DNNL_CPU_THREADING_RUNTIME}")
   if(NOT DNNL_CPU_THREADING_RUNTIME STREQUAL "TBB")
     message(WARNING "this oneDNN runs on ${DNNL_CPU_THREADING_RUNTIME}, not on TBB: two pools of threads will "

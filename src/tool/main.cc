@@ -16,6 +16,7 @@
 #include "base/text.h"
 #include "tool/arguments.h"
 #include "tool/interrupt.h"
+#include "tool/pages.h"
 #include "tool/verb_list.h"
 
 namespace {
@@ -89,6 +90,10 @@ int run(int argc, char** argv) {
       "line.");
   CommandWords command;
   try {
+    if (argc == 3 && std::strcmp(argv[1], "--write-pages") == 0) {  // for packages, when lamina is built
+      write_pages(app, argv[2]);
+      return 0;
+    }
     command = canonical_arguments(app, argc, argv);
     refuse_joined_options(app, command.words);
     auto reversed = command.words;

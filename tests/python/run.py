@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Runs a test file with pytest, on the package of the build (or LAMINA_PACKAGE), in the Python of scripts/bootstrap
---python (or LAMINA_TEST_PYTHON). Status 77: there is no such Python, or no package. Objects of the compiled module that
-are left at the end are a failure."""
+--python (or LAMINA_TEST_PYTHON). With LAMINA_INSTALLED_PYTHON: in that Python, on the wheel that is installed there
+(scripts/wheel-environments). Status 77: there is no such Python, or no package. Objects of the compiled module that are
+left at the end are a failure."""
 
 import os
 import subprocess
@@ -11,6 +12,8 @@ from pathlib import Path
 root = Path(__file__).resolve().parents[2]
 python = Path(os.environ.get("LAMINA_TEST_PYTHON", root / ".deps/python/bin/python3"))
 package = os.environ.get("LAMINA_PACKAGE", "")
+if "LAMINA_INSTALLED_PYTHON" in os.environ:
+    python, package = Path(os.environ["LAMINA_INSTALLED_PYTHON"]), ""
 if not python.exists():
     print(f"skipped: no {python}, run scripts/bootstrap --python")
     sys.exit(77)

@@ -15,7 +15,9 @@ PACKAGE = Path(lamina.__file__).parent
 
 
 def mypy(*args: str) -> subprocess.CompletedProcess:
-    environment = dict(os.environ, MYPYPATH=str(PACKAGE.parent))
+    environment = dict(os.environ)
+    if PACKAGE.parent.name != "site-packages":  # where mypy looks by itself
+        environment["MYPYPATH"] = str(PACKAGE.parent)
     return subprocess.run(
         [sys.executable, "-m", *args], capture_output=True, text=True, env=environment, timeout=500
     )

@@ -1,0 +1,11 @@
+# The components of each package, as Packages.cmake describes them.
+if(CPACK_GENERATOR STREQUAL "DEB")
+  set(components library tool debian)
+else()
+  set(components library tool zsh bundle)
+endif()
+list(GET CPACK_INSTALL_CMAKE_PROJECTS 0 build)
+set(CPACK_INSTALL_CMAKE_PROJECTS)
+foreach(component IN LISTS components)
+  list(APPEND CPACK_INSTALL_CMAKE_PROJECTS ${build} lamina ${component} /)
+endforeach()
