@@ -11,8 +11,8 @@
 #include "base/cpu.h"
 #include "base/error.h"
 #include "base/guard.h"
-#include "base/random.h"
 #include "base/resident_memory.h"
+#include "base/seeded_input.h"
 #include "base/users_calls.h"
 #include "explain/runtime_graph.h"
 #include "measure/layer_rates.h"
@@ -256,7 +256,8 @@ class Benchmark::State {
 };
 
 Benchmark::Benchmark(const CompiledModel& model, std::vector<InputGroup> groups, const LoadTimes& load)
-    : state_(guarded("Benchmark::Benchmark", [&] { return std::make_unique<State>(model, std::move(groups), load); })) {}
+    : state_(guarded("Benchmark::Benchmark",
+                     [&] { return std::make_unique<State>(model, std::move(groups), load); })) {}
 Benchmark::Benchmark(Benchmark&&) noexcept = default;
 Benchmark& Benchmark::operator=(Benchmark&&) noexcept = default;
 Benchmark::~Benchmark() = default;
