@@ -78,7 +78,7 @@ std::size_t requests_of(const BenchmarkOptions& o, const CompiledModel& model) {
   return o.api == BenchmarkApi::sync ? 1 : model.optimal_requests();
 }
 
-void check(const BenchmarkOptions& o) {
+void require_right(const BenchmarkOptions& o) {
   const auto require = [](bool right, const char* what, double value, const char* wanted) {
     if (!right) fail(ErrorCode::bad_option, "{} {}: wanted {}", what, value, wanted);
   };
@@ -143,7 +143,7 @@ class Benchmark::State {
   }
 
   BenchmarkReport measure(const BenchmarkOptions& o) {
-    check(o);
+    require_right(o);
     const auto pattern = pattern_of(o, model_);
     const Records records{.profile = o.layers || o.runtime_graph, .counters = o.counters, .traces = o.trace};
     if (o.warm_up && !warm_) warm_up(o.stop);
@@ -288,7 +288,7 @@ std::vector<InputGroup> group_of(const std::vector<Tensor>& inputs) {
 BenchmarkReport benchmark(const CompiledModel& model, const std::vector<Tensor>& inputs,
                           const BenchmarkOptions& options) {
   return guarded("benchmark", [&] {
-    check(options);
+    require_right(options);
     return Benchmark(model, group_of(inputs)).measure(options);
   });
 }
@@ -297,7 +297,7 @@ BenchmarkReport benchmark(const std::string& model_path, const std::vector<Tenso
                           const Options& compiling, const BenchmarkOptions& options,
                           const ReadOptions& reading) {
   return guarded("benchmark", [&] {
-    check(options);
+    require_right(options);
     auto how = compiling;
     auto reads = reading;
     if (!how.progress) how.progress = options.progress;
