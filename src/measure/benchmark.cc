@@ -147,7 +147,9 @@ class Benchmark::State {
     const auto pattern = pattern_of(o, model_);
     const Records records{.profile = o.layers || o.runtime_graph, .counters = o.counters, .traces = o.trace};
     if (o.warm_up && !warm_) warm_up(o.stop);
-    auto measured = lamina::measure(model_, groups_, pattern, records, of_user(o.progress), o.stop);
+    const auto progress = of_user(o.progress);
+    auto measured = lamina::measure(model_, groups_, pattern, records, progress, o.stop);
+    if (progress) progress("reporting", 1);
     BenchmarkReport report;
     report.interrupted = o.stop.stop_requested();
     report.requests = pattern.requests;

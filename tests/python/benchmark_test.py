@@ -92,7 +92,8 @@ def test_errors(sums):
 def test_progress(sums):
     seen = []
     lamina.benchmark(sums, (A, B), seconds=0.4, progress=lambda stage, done: seen.append((stage, done)))
-    assert seen and all(stage == "measuring" and 0 <= done <= 1 for stage, done in seen)
+    assert seen[-1] == ("reporting", 1)
+    assert {stage for stage, _ in seen[:-1]} == {"measuring"} and all(0 <= done <= 1 for _, done in seen)
     assert [done for _, done in seen] == sorted(done for _, done in seen)
 
     def fail(stage, done):
