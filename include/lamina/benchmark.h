@@ -53,8 +53,8 @@ struct BenchmarkOptions {
   bool trace = false;          ///< BenchmarkReport::trace
   bool runtime_graph = false;  ///< BenchmarkReport::runtime_graph
 
-  /// Gets "measuring" and how much is done, several times a second, from the calling thread. An exception
-  /// from it ends the work and is thrown. It must not use the requests of this measurement.
+  /// Gets "measuring" and how much is done, several times a second, then "reporting", from the calling
+  /// thread. An exception from it ends the work and is thrown.
   ProgressCallback progress = {};
   /// Ends the measurement early, with a report on what was measured until then: no further inference begins,
   /// those that run have 0.3 seconds to end, and are canceled then. If none has ended by then, one more is

@@ -36,25 +36,25 @@ def benchmark(
     """Measures latency, throughput and memory of a model, as `lamina benchmark` does; returns its JSON as a dict.
 
     model: a CompiledModel, or what load() takes; then the time and memory of loading are measured, too, and further
-    keyword arguments are those of load(). inputs: an array, a tuple or list of arrays in the model's order, or a mapping by
-    name; None: random values, the same ones each time. groups: several of these, which may have other shapes and run in
-    turn, in the place of inputs. batch: frames of one inference (of each group), for throughput.
+    keyword arguments are those of load(). inputs: an array, a tuple or list of arrays in the model's order, or a
+    mapping by name; None: random values, the same ones each time. groups: several of these, which may have other
+    shapes and run in turn, in the place of inputs. batch: frames of one inference (of each group), for throughput.
 
-    seconds: how long to measure, by default 3; iterations: how many inferences, with both until both are reached. requests:
-    that are in flight at the same time; 0: as many as keep all streams busy. api: "sync" for one inference after another,
-    "async" for requests that are started again when they end; by default "sync" for one request, else "async".
-    copy_inputs: inputs are copied in before each inference. warm_up: first inferences are not measured.
+    seconds: how long to measure, by default 3; iterations: how many inferences, with both until both are reached.
+    requests: that are in flight at the same time; 0: as many as keep all streams busy. api: "sync" for one inference
+    after another, "async" for requests that are started again when they end; by default "sync" for one request, else
+    "async". copy_inputs: inputs are copied in before each inference. warm_up: first inferences are not measured.
     frames_per_second: the most that are started; 0: no limit. percentile: a further one of the latencies.
     progress(stage, done) is called with done from 0 to 1; its exceptions end the work and are raised here.
 
     The dict has "latency_ms" (min, median, mean, p90, p99, max), "throughput_fps", "count", "load_ms",
-    "first_inference_ms", "memory", "threads", "streams", "requests", "properties" and more. layers adds "layers", "kernels",
-    "profile" and "machine": times, rates, and shares of the machine's limits. counters adds "counters": for each request a
-    list of LayerCounter. trace adds "trace", a text for Perfetto; runtime_graph adds "runtime_graph", an OpenVINO runtime
-    graph (XML). For a CompiledModel load_ms is what the model counted itself.
+    "first_inference_ms", "memory", "threads", "streams", "requests", "properties" and more. layers adds "layers",
+    "kernels", "profile" and "machine": times, rates, and shares of the machine's limits. counters adds "counters":
+    for each request a list of LayerCounter. trace adds "trace", a text for Perfetto; runtime_graph adds
+    "runtime_graph", an OpenVINO runtime graph (XML). For a CompiledModel load_ms is what the model counted itself.
 
-    The GIL is released, and Ctrl-C ends the measurement. Raises BadInput for inputs that do not fit, and for sizes that
-    nothing says; BadOption; and what load() raises.
+    The GIL is released, and Ctrl-C ends the measurement. Raises BadInput for inputs that do not fit, and for sizes
+    that nothing says; BadOption; and what load() raises.
     """
     loading = [0.0, 0.0, 0.0]
     if isinstance(model, CompiledModel):

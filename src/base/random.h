@@ -28,8 +28,5 @@ class SplitMix {
 /// A tensor of seeded values: floats uniform in [-1, 1), signed integers -4..4, unsigned ones 0..8 (or as
 /// many as fit), booleans and u1 either. One number of the generator per element, in order.
 Tensor seeded_tensor(ElementType type, Dims shape, std::uint64_t seed);
-/// The same for inputs of models: quantised numbers and pixels have their type's whole range. Wider integers
-/// are small: most are indices.
-Tensor seeded_input(ElementType type, Dims shape, std::uint64_t seed);
 
 }  // namespace lamina

@@ -11,8 +11,8 @@
 #include "base/cpu.h"
 #include "base/error.h"
 #include "base/guard.h"
-#include "base/random.h"
 #include "base/resident_memory.h"
+#include "base/seeded_input.h"
 #include "base/users_calls.h"
 #include "explain/runtime_graph.h"
 #include "measure/layer_rates.h"
@@ -78,7 +78,7 @@ std::size_t requests_of(const BenchmarkOptions& o, const CompiledModel& model) {
   return o.api == BenchmarkApi::sync ? 1 : model.optimal_requests();
 }
 
-void check(const BenchmarkOptions& o) {
+void require_right(const BenchmarkOptions& o) {
   const auto require = [](bool right, const char* what, double value, const char* wanted) {
     if (!right) fail(ErrorCode::bad_option, "{} {}: wanted {}", what, value, wanted);
   };
@@ -143,11 +143,13 @@ class Benchmark::State {
   }
 
   BenchmarkReport measure(const BenchmarkOptions& o) {
-    check(o);
+    require_right(o);
     const auto pattern = pattern_of(o, model_);
     const Records records{.profile = o.layers || o.runtime_graph, .counters = o.counters, .traces = o.trace};
     if (o.warm_up && !warm_) warm_up(o.stop);
-    auto measured = lamina::measure(model_, groups_, pattern, records, of_user(o.progress), o.stop);
+    const auto progress = of_user(o.progress);
+    auto measured = lamina::measure(model_, groups_, pattern, records, progress, o.stop);
+    if (progress) progress("reporting", 1);
     BenchmarkReport report;
     report.interrupted = o.stop.stop_requested();
     report.requests = pattern.requests;
@@ -256,7 +258,8 @@ class Benchmark::State {
 };
 
 Benchmark::Benchmark(const CompiledModel& model, std::vector<InputGroup> groups, const LoadTimes& load)
-    : state_(guarded("Benchmark::Benchmark", [&] { return std::make_unique<State>(model, std::move(groups), load); })) {}
+    : state_(guarded("Benchmark::Benchmark",
+                     [&] { return std::make_unique<State>(model, std::move(groups), load); })) {}
 Benchmark::Benchmark(Benchmark&&) noexcept = default;
 Benchmark& Benchmark::operator=(Benchmark&&) noexcept = default;
 Benchmark::~Benchmark() = default;
@@ -287,7 +290,7 @@ std::vector<InputGroup> group_of(const std::vector<Tensor>& inputs) {
 BenchmarkReport benchmark(const CompiledModel& model, const std::vector<Tensor>& inputs,
                           const BenchmarkOptions& options) {
   return guarded("benchmark", [&] {
-    check(options);
+    require_right(options);
     return Benchmark(model, group_of(inputs)).measure(options);
   });
 }
@@ -296,7 +299,7 @@ BenchmarkReport benchmark(const std::string& model_path, const std::vector<Tenso
                           const Options& compiling, const BenchmarkOptions& options,
                           const ReadOptions& reading) {
   return guarded("benchmark", [&] {
-    check(options);
+    require_right(options);
     auto how = compiling;
     auto reads = reading;
     if (!how.progress) how.progress = options.progress;

@@ -174,12 +174,15 @@ int run_benchmark(BenchmarkCommand& o, const Given& given) {
     steps.info(fmt::format("First inference took {:.2f} ms", l.first_ms));
   }
   how.stop = measuring->stop();
+  how.progress = [&](std::string_view stage, double) {
+    // The report may take longer than an interrupted process has.
+    if (stage == "reporting") measuring.reset();
+  };
   Outcome r{o, l, {}};
   {
     Progress progress("measuring " + o.common.model, o.common);
     r.report = l.benchmark->measure(how);
   }
-  measuring.reset();  // the report may take longer than an interrupted process has
   if (interrupted())
     tell(fmt::format("lamina: interrupted: these are the results of {} run{}", r.report.latencies.ms.size(),
                      r.report.latencies.ms.size() == 1 ? "" : "s"));

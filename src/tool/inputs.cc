@@ -6,7 +6,7 @@
 
 #include "api/inside.h"
 #include "base/error.h"
-#include "base/random.h"
+#include "base/seeded_input.h"
 #include "base/shape_only.h"
 #include "tool/input_files.h"
 #include "tool/wanted_sizes.h"
