@@ -18,8 +18,6 @@ struct Inside {
   /// Compiles for another machine: the plans can be looked at, but not run.
   static CompiledModel compile_for(const Machine& machine, const Model& model, const Options& options);
   static const Compiled& of(const CompiledModel& compiled);
-  /// The model that it was compiled from.
-  static Model model_of(const CompiledModel& compiled);
   static Request::State& of(const Request& request);
   static const Runner& runner_of(const Request& request);
 };
