@@ -39,8 +39,8 @@ Tensor sized_by_file(const Port& port) {
   if (port.value.valid()) return port.value;
   const bool open = !port.ranked || std::find(port.shape.begin(), port.shape.end(), -1) != port.shape.end();
   if (open)
-    fail(ErrorCode::bad_input, "the sizes of {} are not known: wanted inputs, or their shapes",
-         to_string(port));
+    fail(ErrorCode::bad_input, "the sizes of input \"{}\" are not known ({}): wanted inputs, or their shapes",
+         port.name, to_string(port));
   return shape_only(port.type, port.shape);
 }
 
