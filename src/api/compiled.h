@@ -22,7 +22,6 @@ class Compiled : public std::enable_shared_from_this<Compiled> {
            std::shared_ptr<const Machine> machine = nullptr);
 
   const LoadedModel& model() const { return *model_; }
-  const std::shared_ptr<const LoadedModel>& shared_model() const { return model_; }
   /// The limits of all work on the model: of compiling, and of all its requests.
   const WorkBounds& bounds() const { return *bounds_; }
   /// The options as given, except that `precision` is the one in use, and `limits` include those of the

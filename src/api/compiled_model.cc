@@ -21,8 +21,6 @@ CompiledModel::CompiledModel(const Model& model, const Options& options)
         return CompiledModel(std::make_shared<const Compiled>(Inside::shared(model), options));
       })) {}
 
-Model Inside::model_of(const CompiledModel& compiled) { return Model(of(compiled).shared_model()); }
-
 CompiledModel Inside::compile_for(const Machine& machine, const Model& model, const Options& options) {
   return CompiledModel(
       std::make_shared<Compiled>(shared(model), options, std::make_shared<const Machine>(machine)));

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "api/inside.h"
 #include "base/guard.h"
 #include "base/users_calls.h"
 #include "explain/documents.h"
@@ -45,26 +46,28 @@ void check_explain_options(const ExplainOptions& o) {
 }
 
 /// Compiles the model and explains it.
-Explanation explain_model(const Model& model, Options how, const ExplainOptions& options) {
+Explanation explain_model(const std::shared_ptr<const LoadedModel>& model, Options how,
+                          ExplainOptions options) {
   how.keep_weights = true;  // what was chosen and why is not in the files of compiled models
   if (options.progress) how.progress = options.progress;
   if (options.stop.stop_possible()) how.stop = options.stop;
-  auto explaining = options;
-  explaining.stop = how.stop;
-  if (options.machine.empty()) return Explaining::of(CompiledModel(model, how), explaining, false);
-  const auto machine = described_machine(options.machine, how);
-  return Explaining::of(Inside::compile_for(machine, model, how), explaining, true);
+  options.stop = how.stop;
+  const bool described = !options.machine.empty();
+  std::shared_ptr<const Machine> machine;
+  if (described) machine = std::make_shared<const Machine>(described_machine(options.machine, how));
+  return Explaining::of(std::make_shared<const Compiled>(model, how, machine), options, described);
 }
 
 Explanation explain_compiled(const CompiledModel& model, const ExplainOptions& options) {
-  const auto& compiled = Inside::of(model);
-  if (options.machine.empty() && !compiled.loaded_from_cache()) return Explaining::of(model, options, false);
-  auto how = compiled.options();
+  const auto compiled = Inside::of(model).shared_from_this();
+  if (options.machine.empty() && !compiled->loaded_from_cache())
+    return Explaining::of(compiled, options, false);
+  auto how = compiled->options();
   how.progress = {};
   how.stop = {};
   how.log = {};  // the user has been told
   how.cache_dir.clear();
-  return explain_model(Inside::model_of(model), how, options);
+  return explain_model({compiled, &compiled->model()}, how, options);
 }
 
 }  // namespace
@@ -98,14 +101,14 @@ std::vector<const LayerExplanation*> Explanation::layers_named(std::string_view 
 ModelVerdict Explanation::verdict() const {
   return guarded("Explanation::verdict", [&] {
     const auto& state = Explaining::state_of(*this);
-    return explaining(state.compiled, state.stop, [&] { return ModelVerdict(state.verdict()); });
+    return explaining(*state.compiled, state.stop, [&] { return ModelVerdict(state.verdict()); });
   });
 }
 
 namespace {
 
 RuleAnswer answer_of(const Explanation::State& state, std::string_view name, std::string_view layer) {
-  const auto& compiled = Inside::of(state.compiled);
+  const auto& compiled = *state.compiled;
   const auto& all = state.all;
   const auto& rule = rule_named(name, compiled.model().rules());
   RuleAnswer out{.model = state.model,
@@ -130,7 +133,7 @@ RuleAnswer answer_of(const Explanation::State& state, std::string_view name, std
 RuleAnswer Explanation::why(std::string_view rule, std::string_view layer) const {
   return guarded("Explanation::why", [&] {
     const auto& state = Explaining::state_of(*this);
-    return explaining(state.compiled, state.stop, [&] { return answer_of(state, rule, layer); });
+    return explaining(*state.compiled, state.stop, [&] { return answer_of(state, rule, layer); });
   });
 }
 
@@ -149,9 +152,9 @@ std::vector<std::string> Explanation::plans() const {
 std::string Explanation::rewriting_page(const ProgressCallback& progress) const {
   return guarded("Explanation::rewriting_page", [&] {
     const auto& state = Explaining::state_of(*this);
-    return explaining(state.compiled, state.stop, [&] {
+    return explaining(*state.compiled, state.stop, [&] {
       const auto name = std::filesystem::path(state.model).filename().string();
-      return lamina::rewriting_page(name, Inside::of(state.compiled), state.inputs, of_user(progress));
+      return lamina::rewriting_page(name, *state.compiled, state.inputs, of_user(progress));
     });
   });
 }
@@ -159,14 +162,14 @@ std::string Explanation::rewriting_page(const ProgressCallback& progress) const 
 std::string Explanation::json(const ExplainDocument& part) const {
   return guarded("Explanation::json", [&] {
     const auto& state = Explaining::state_of(*this);
-    return explaining(state.compiled, state.stop, [&] {
+    return explaining(*state.compiled, state.stop, [&] {
       std::vector<const LayerExplanation*> shown;
       if (part.layer)
         shown = layers_named(*part.layer);
       else
         for (const auto& layer : layers) shown.push_back(&layer);
       auto document = to_json(*this);
-      const auto& machine = Inside::of(state.compiled).program()->machine();
+      const auto& machine = state.compiled->program()->machine();
       document["machine"] = to_json(machine.here ? whole_machine() : machine);
       document["layers"] = to_json(shown, timed());
       if (part.plans) document["plans"] = plans();
@@ -194,7 +197,7 @@ Explanation explain(const CompiledModel& model, const ExplainOptions& options) {
 Explanation explain(const Model& model, const Options& options, const ExplainOptions& explain_options) {
   return guarded("explain", [&] {
     check_explain_options(explain_options);
-    return explain_model(model, options, explain_options);
+    return explain_model(Inside::shared(model), options, explain_options);
   });
 }
 

@@ -39,8 +39,8 @@ Tensor sized_by_file(const Port& port) {
   if (port.value.valid()) return port.value;
   const bool open = !port.ranked || std::find(port.shape.begin(), port.shape.end(), -1) != port.shape.end();
   if (open)
-    fail(ErrorCode::bad_input, "the sizes of {} are not known: wanted inputs, or their shapes",
-         to_string(port));
+    fail(ErrorCode::bad_input, "the sizes of input \"{}\" are not known ({}): wanted inputs, or their shapes",
+         port.name, to_string(port));
   return shape_only(port.type, port.shape);
 }
 
@@ -65,8 +65,9 @@ std::vector<Tensor> inputs_of(const Compiled& compiled, const ExplainOptions& op
 
 /// Runs the model, or only plans it.
 void find_plans(const ExplainOptions& options, Explanation::State& state) {
-  const auto& compiled = Inside::of(state.compiled);
-  auto request = state.compiled.create_request();
+  const auto& compiled = *state.compiled;
+  compiled.notice_exit();
+  auto request = compiled.request();
   for (std::size_t i = 0; i < state.inputs.size(); ++i) request.set_input(i, state.inputs[i]);
   if (options.seconds) {
     request.set_profile(true);
@@ -74,7 +75,7 @@ void find_plans(const ExplainOptions& options, Explanation::State& state) {
     state.all.plans = state.all.profile.plans();
     return;
   }
-  explaining(state.compiled, options.stop, [&] {
+  explaining(compiled, options.stop, [&] {
     const auto& program = compiled.program();
     const auto whole = with_variables(program, state.inputs);
     on_shapes(compiled.model().inputs(), state.inputs, [&] {
@@ -86,7 +87,7 @@ void find_plans(const ExplainOptions& options, Explanation::State& state) {
 }  // namespace
 
 const ModelVerdict& Explanation::State::verdict() const {
-  judged_([&] { verdict_ = verdict_of(all, Inside::of(compiled), model, command_options, !described); });
+  judged_([&] { verdict_ = verdict_of(all, *compiled, model, command_options, !described); });
   return verdict_;
 }
 
@@ -95,9 +96,10 @@ const Explanation::State& Explaining::state_of(const Explanation& explanation) {
   return *explanation.state_;
 }
 
-Explanation Explaining::of(const CompiledModel& model, const ExplainOptions& options, bool described) {
-  const auto& compiled = Inside::of(model);
-  auto state = std::make_shared<Explanation::State>(model);
+Explanation Explaining::of(const std::shared_ptr<const Compiled>& of, const ExplainOptions& options,
+                           bool described) {
+  const auto& compiled = *of;
+  auto state = std::make_shared<Explanation::State>(of);
   state->inputs = inputs_of(compiled, options);
   state->model = options.model.empty() ? compiled.model().path() : options.model;
   state->command_options = options.command_options;
@@ -105,7 +107,7 @@ Explanation Explaining::of(const CompiledModel& model, const ExplainOptions& opt
   state->stop = options.stop;
   find_plans(options, *state);
   Explanation out;
-  explaining(model, options.stop, [&] {
+  explaining(compiled, options.stop, [&] {
     auto& all = state->all;
     all.outcomes = layer_outcomes(compiled, all.plans);
     out.model = state->model;

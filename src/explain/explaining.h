@@ -1,8 +1,9 @@
 #pragma once
 /// How an Explanation is made of a compiled model.
 #include "api/at_work.h"
-#include "api/inside.h"
+#include "api/compiled.h"
 #include "api/preparing.h"
+#include "base/exiting.h"
 #include "base/once.h"
 #include "base/work_bounds.h"
 #include "explain/findings.h"
@@ -13,9 +14,12 @@ namespace lamina {
 /// What an explanation keeps, from which its functions find out more.
 class Explanation::State {
  public:
-  explicit State(CompiledModel of) : compiled(std::move(of)) {}
+  explicit State(std::shared_ptr<const Compiled> of) : compiled(std::move(of)) {}
+  ~State() { keep_at_exit(compiled); }
+  State(const State&) = delete;
+  State& operator=(const State&) = delete;
 
-  const CompiledModel compiled;
+  const std::shared_ptr<const Compiled> compiled;
   std::vector<Tensor> inputs;  ///< the model's own; those without memory stand for their shapes
   Findings all;
   std::string model;
@@ -33,12 +37,12 @@ class Explanation::State {
 
 /// The body, which ends when a stop is requested, within the model's limits.
 template <class F>
-decltype(auto) explaining(const CompiledModel& model, const std::stop_token& token, F&& body) {
+decltype(auto) explaining(const Compiled& compiled, const std::stop_token& token, F&& body) {
   const AtWork here;
   const TokenSignal stop(token);
   return run_stoppable({.signal = &stop, .what = "the explanation"}, [&]() -> decltype(auto) {
     stop_point();
-    const Within within(&Inside::of(model).bounds());
+    const Within within(&compiled.bounds());
     return std::forward<F>(body)();
   });
 }
@@ -47,9 +51,10 @@ class Explaining {
  public:
   /// Throws Error(bad_call) for an explanation that was not made here.
   static const Explanation::State& state_of(const Explanation& explanation);
-  /// `model`: not loaded from a compiled file or a cache, which do not hold what was chosen and why.
+  /// `compiled`: not loaded from a compiled file or a cache, which do not hold what was chosen and why.
   /// `described`: it was compiled for a machine that a file describes.
-  static Explanation of(const CompiledModel& model, const ExplainOptions& options, bool described);
+  static Explanation of(const std::shared_ptr<const Compiled>& compiled, const ExplainOptions& options,
+                        bool described);
 };
 
 }  // namespace lamina

@@ -140,7 +140,7 @@ TEST(Explain, wrong_inputs_and_options) {
   };
   const auto open = error_of([&] { explain(compiled); });
   EXPECT_EQ(open.first, ErrorCode::bad_input);
-  EXPECT_TRUE(contains(open.second, "a: f32[?,4]")) << open.second;
+  EXPECT_TRUE(contains(open.second, "\"a\" are not known (f32[?,4])")) << open.second;
   EXPECT_EQ(code({.inputs = {rows(2, 1)}}), ErrorCode::bad_input);
   EXPECT_EQ(code({.inputs = {rows(2, 1), Tensor()}}), ErrorCode::bad_input);
   EXPECT_EQ(code({.shapes = {{2, 4}}}), ErrorCode::bad_input);

@@ -69,7 +69,7 @@ def test_models_of_compiled_files(tmp_path, relu):
 
 
 def test_errors(sums):
-    with pytest.raises(lamina.BadInput, match="sizes of a"):
+    with pytest.raises(lamina.BadInput, match='sizes of input "a"'):
         sums.explain()
     with pytest.raises(lamina.BadInput, match='"b"'):
         sums.explain(A)
