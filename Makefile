@@ -20,7 +20,7 @@ build: ## set up and build program and library: build/release/bin/lamina, build/
 	@$(call cmake,release,--target lamina --target lamina_command)
 
 test: ## set up, build the release and the wheel, run all tests, those of the Python package on the installed wheel
-	@scripts/bootstrap --test-models --python
+	@scripts/bootstrap --test-models --python --packages
 	@$(call cmake,release)
 	@scripts/wheel
 	@python=$$(scripts/wheel-environments) && LAMINA_INSTALLED_PYTHON=$$python ctest --preset release -j $(JOBS)

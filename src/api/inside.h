@@ -21,8 +21,6 @@ struct Inside {
   /// Compiles the model once more, from the same file with the same options, and keeps its original weights.
   static CompiledModel with_weights(const CompiledModel& compiled, const ProgressCallback& progress,
                                     const std::stop_token& stop);
-  /// The model that it was compiled from.
-  static Model model_of(const CompiledModel& compiled);
   static Request::State& of(const Request& request);
   static const Runner& runner_of(const Request& request);
 };
