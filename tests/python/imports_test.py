@@ -49,7 +49,7 @@ import numpy as np
 for name in {order!r}:
     __import__(name)
 path, x = {path!r}, np.arange(-512, 512, dtype=np.float32)
-# Not by NumPy's BLAS: it waits for ever when another thread forks meanwhile, as openvino's telemetry does.
+# Not by NumPy's BLAS, which was once seen to wait for ever after the import of openvino, before lamina did anything.
 wanted = np.full(1024, np.maximum(x, 0).sum(dtype=np.float64), np.float32)
 
 def run_lamina():
