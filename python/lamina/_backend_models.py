@@ -83,7 +83,8 @@ def with_elements(
         else:
             if value is not None:
                 feed[port.name] = value if not isinstance(value, list) else np.asarray(value)
-            ports.append(_port(port.name, feed[port.name]) if port.type.HasField("optional_type") and value is not None else port)
+            known = port.type.HasField("optional_type") and value is not None
+            ports.append(_port(port.name, feed[port.name]) if known else port)
     outputs: list[ValueInfoProto] = []
     after: list[NodeProto] = []
     for port in graph.output:

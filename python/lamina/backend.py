@@ -109,10 +109,7 @@ class BackendRep(_BackendRep):
 
     def _run_with_elements(self, given: dict[str, Any]) -> dict[str, Any]:
         sequences = [port.name for port in self._model.graph.output if _models.sequence_type(port.type)]
-        shapes = tuple(
-            (name, tuple((e.dtype.str, e.shape) for e in value) if isinstance(value, list) else (value.dtype.str, value.shape))
-            for name, value in given.items()
-        )
+        shapes = tuple((name, _types_and_shapes(value)) for name, value in given.items())
         lengths: dict[str, int] | None = None
         for known in range(2 if sequences else 1):
             model, feed = _models.with_elements(self._model, given, lengths)
@@ -173,7 +170,9 @@ class Backend(_Backend):
         """
         values = [inputs] if isinstance(inputs, np.ndarray) else list(inputs)
         values = [value if isinstance(value, list) else np.asarray(value) for value in values]
-        newest = onnx.defs.onnx_opset_version() if not node.domain else onnx.defs.get_schema(node.op_type, domain=node.domain).since_version
+        newest = onnx.defs.onnx_opset_version()
+        if node.domain:
+            newest = onnx.defs.get_schema(node.op_type, domain=node.domain).since_version
         opset = kwargs.pop("opset_version", newest)
         names = [name for name in node.output if name]
         known = [
@@ -200,6 +199,10 @@ def _value_of(port: onnx.ValueInfoProto, value: Any) -> Any:
     if isinstance(value, np.generic) or not kind:
         return np.asarray(value)
     return np.asarray(value, onnx.helper.tensor_dtype_to_np_dtype(kind))
+
+
+def _types_and_shapes(value: Any) -> tuple[Any, ...]:
+    return tuple(map(_types_and_shapes, value)) if isinstance(value, list) else (value.dtype.str, value.shape)
 
 
 def _run(compiled: CompiledModel, given: Mapping[str, Any]) -> dict[str, Any]:

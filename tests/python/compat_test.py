@@ -348,6 +348,15 @@ def test_external_data_in_memory(tmp_path):
     assert compat.InferenceSession(tmp_path / "m.onnx").get_modelmeta().graph_name == "g"
 
 
+def test_bits_of_types_that_numpy_lacks():
+    for name, bits in (("bfloat16", np.uint16), ("float8_e4m3fn", np.uint8)):
+        x = np.arange(3, dtype=bits)
+        (y,) = session(compat, models.identity(name, (3,))).run(None, {"x": x}, compat.RunOptions())
+        assert y.view(bits).tolist() == x.tolist()
+        with pytest.raises(state.InvalidArgument, match="Unexpected input data type"):
+            session(compat, models.identity(name, (3,))).run(None, {"x": x.astype(np.int16)})
+
+
 def test_free_dimensions():
     options = compat.SessionOptions()
     options.add_free_dimension_override_by_name("n", 2)

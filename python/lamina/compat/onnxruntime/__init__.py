@@ -15,6 +15,7 @@ from typing import Any
 
 from lamina import _lamina
 from lamina.compat.onnxruntime.binding import IOBinding
+from lamina.compat.onnxruntime.checks import PROVIDERS
 from lamina.compat.onnxruntime.errors import unavailable as _unavailable
 from lamina.compat.onnxruntime.options import (
     ExecutionMode,
@@ -25,7 +26,7 @@ from lamina.compat.onnxruntime.options import (
     RunOptions,
     SessionOptions,
 )
-from lamina.compat.onnxruntime.session import PROVIDERS, InferenceSession, ModelMetadata, NodeArg
+from lamina.compat.onnxruntime.session import InferenceSession, ModelMetadata, NodeArg
 from lamina.compat.onnxruntime.values import OrtDevice, OrtValue, OrtValueVector, SparseTensor
 from lamina.errors import BadCall
 

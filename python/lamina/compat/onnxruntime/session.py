@@ -3,7 +3,6 @@
 import os
 import sys
 import threading
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
@@ -15,16 +14,14 @@ from lamina import errors as _errors
 from lamina._onnx_header import OnnxHeader, header_of, header_of_file
 from lamina.compat.onnxruntime import errors
 from lamina.compat.onnxruntime.binding import IOBinding
+from lamina.compat.onnxruntime.checks import PROVIDERS, Providers, check_input, provider_rows
 from lamina.compat.onnxruntime.options import GraphOptimizationLevel, RunOptions, SessionOptions
 from lamina.compat.onnxruntime.profile import Profile
-from lamina.compat.onnxruntime.types import type_of, type_of_array
+from lamina.compat.onnxruntime.types import type_of
 from lamina.compat.onnxruntime.values import OrtValue, array_of
 from lamina.compiled import CompiledModel
 from lamina.model import load
 from lamina.ports import Port
-
-PROVIDERS = ("LaminaExecutionProvider", "CPUExecutionProvider")
-Providers = Sequence[str | tuple[str, dict[Any, Any]]]
 
 
 class NodeArg(NamedTuple):
@@ -222,7 +219,7 @@ class InferenceSession(Session):
 
     def _set_providers(self, providers: Providers | None, provider_options: Sequence[dict[Any, Any]] | None) -> None:
         given = providers if providers is not None else list(self._sess_options.__dict__["_providers"])
-        rows = _provider_rows(given, provider_options) if given else [(name, {}) for name in PROVIDERS]
+        rows = provider_rows(given, provider_options) if given else [(name, {}) for name in PROVIDERS]
         self._provider_options = {name: options for name, options in rows if name in PROVIDERS}
         self._providers = [name for name, _ in rows if name in PROVIDERS]
         if PROVIDERS[1] not in self._providers:
@@ -294,7 +291,7 @@ class InferenceSession(Session):
             if isinstance(array, np.ndarray):
                 if ports[name].shape == () and array.size == 1:  # of no dimension, which is "any" in ONNX Runtime
                     array = converted[name] = array.reshape(())
-                _check(array, ports[name])
+                check_input(array, ports[name])
         return model, converted
 
     def run_async(
@@ -305,7 +302,7 @@ class InferenceSession(Session):
         user_data: Any,
         run_options: RunOptions | None = None,
     ) -> None:
-        """Begins one inference; callback(outputs, user_data, error) is called in another thread, error "" if all is well."""
+        """Begins one inference, and calls callback(outputs, user_data, error) in another thread; no error is ""."""
 
         def work() -> None:
             try:
@@ -364,52 +361,3 @@ def _run_until_terminated(model: CompiledModel, feed: dict[str, Any], options: R
         raise
     finally:
         options._end(cancel)
-
-
-def _check(array: "np.ndarray[Any, Any]", port: Port) -> None:
-    """The exceptions of ONNX Runtime for a wrong type, rank or size."""
-    packed = port.dtype in ("u1", "u2", "i2", "u4", "i4", "f4e2m1")
-    if array.dtype != port.numpy_dtype and not (array.dtype.kind == "u" and array.itemsize == port.numpy_dtype.itemsize):
-        actual, wanted = type_of_array(array.dtype), type_of(port.dtype)
-        raise errors.InvalidArgument.of(f"Unexpected input data type. Actual: ({actual}) , expected: ({wanted})")
-    if port.shape is None or packed:
-        return
-    mend = "Please fix either the inputs/outputs or the model."
-    if array.ndim != len(port.shape):
-        raise errors.InvalidArgument.of(
-            f"Invalid rank for input: {port.name} Got: {array.ndim} Expected: {len(port.shape)} {mend}"
-        )
-    wrong = [
-        f" index: {i} Got: {got} Expected: {size}\n"
-        for i, (got, size) in enumerate(zip(array.shape, port.shape, strict=True))
-        if isinstance(size, int) and size != got
-    ]
-    if wrong:
-        raise errors.InvalidArgument.of(
-            f"Got invalid dimensions for input: {port.name} for the following indices\n{''.join(wrong)} {mend}"
-        )
-
-
-def _provider_rows(
-    providers: Providers, provider_options: Sequence[dict[Any, Any]] | None
-) -> list[tuple[str, dict[str, str]]]:
-    """Names and options, checked as ONNX Runtime checks them."""
-    if isinstance(providers, str) or not isinstance(providers, Sequence):
-        raise ValueError("'providers' should be a sequence.")
-    if provider_options is not None:
-        if len(providers) != len(provider_options):
-            raise ValueError("'providers' and 'provider_options' should be the same length if both are given.")
-        providers = [(name, options) for name, options in zip(providers, provider_options, strict=True)]  # type: ignore[misc]
-    rows: dict[str, dict[str, str]] = {}
-    for one in providers:
-        name, options = (one, {}) if isinstance(one, str) else one if isinstance(one, tuple) and len(one) == 2 else ("", {})
-        if not name or not isinstance(name, str) or not isinstance(options, dict):
-            raise ValueError("'providers' values must be either strings or (string, dict) tuples.")
-        if name not in PROVIDERS:
-            warnings.warn(
-                f"Specified provider '{name}' is not in available provider names."
-                f"Available providers: '{', '.join(PROVIDERS)}'",
-                stacklevel=4,
-            )
-        rows.setdefault(name, {str(key): str(value) for key, value in options.items()})
-    return list(rows.items())
