@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "callables.h"
+#include "long_work.h"
 #include "compiled.h"
 #include "counters.h"
 #include "errors.h"

@@ -7,7 +7,6 @@
 #include <nanobind/stl/vector.h>
 
 #include "arrays.h"
-#include "callables.h"
 #include "compiled.h"
 #include "errors.h"
 #include "lamina/optimize.h"

@@ -14,7 +14,7 @@ std::string quoted(const std::string& text) {
   return out + "'";
 }
 
-std::vector<std::string> option_names(const CLI::App& verb) {
+std::vector<std::string> offered_names(const CLI::App& verb) {
   std::vector<std::string> out;
   for (const auto& entry : option_entries(verb))
     if (!entry.positional) out.insert(out.end(), entry.names.begin(), entry.names.end());
@@ -82,7 +82,7 @@ std::string bash_completion(const CLI::App& app) {
   for (const auto* verb : verb_entries(app)) {
     verbs += verb->get_name() + " ";
     options +=
-        fmt::format("    {}) options='{}' ;;\n", verb->get_name(), fmt::join(option_names(*verb), " "));
+        fmt::format("    {}) options='{}' ;;\n", verb->get_name(), fmt::join(offered_names(*verb), " "));
     values += bash_values(*verb);
   }
   return fmt::format(R"(# Completion of the command lamina for bash; made from its options.
@@ -117,7 +117,7 @@ _lamina() {{
 }}
 complete -F _lamina lamina
 )",
-                     verbs, fmt::join(option_names(app), " "), values, options);
+                     verbs, fmt::join(offered_names(app), " "), values, options);
 }
 
 std::string zsh_completion(const CLI::App& app) {
