@@ -140,24 +140,33 @@ class CompiledModel(_lamina.CompiledBase):
         model that does not have the original weights, OverLimit.
         """
         return report_of(*_lamina.check(self, inputs, expected, steps, bisect, progress))
+
     def explain(
+        self,
+        *inputs: Any,
         shapes: Sequence[Sequence[int]] | None = None,
         seconds: float | None = None,
     ) -> list[LayerExplanation]:
         """What became of each layer of the file, and why: a row for each, in its order. pandas.DataFrame() takes them.
+
         inputs: as of a call; they say for which sizes the model is planned, and so do `shapes`, one for each input. With
         neither it is planned for the sizes in the file. seconds: runs the model on the inputs for about that long, at
         least three times, and adds times; None: nothing runs.
+
         A model that was loaded from a compiled file or a cache is compiled once more for this, since such files do not
         hold what was chosen, and why. The GIL is released, and Ctrl-C is noticed. Raises BadInput for inputs and shapes
         that do not fit, or are missing although sizes are not known.
+        """
         wanted = [list(shape) for shape in shapes or ()]
         return [LayerExplanation(*row) for row in _lamina.explain(self, inputs, wanted, seconds)]
+
     def profile(self, *inputs: Any, seconds: float = 0.3) -> list[StepTime]:
         """How long each step takes: the means of runs on these inputs (as of a call) for about that many seconds.
+
         The model runs at least three times, after a run that is not counted. The rest of the inference's time passes
         between the steps: the shares do not add up to 1. The GIL is released, and Ctrl-C is noticed. Raises BadInput
         for inputs that do not fit, or are missing.
+        """
         return [StepTime(*row) for row in _lamina.profile(self, inputs, seconds)]
 
     def save(self, path: "str | os.PathLike[str]") -> None:  # type: ignore[override]
