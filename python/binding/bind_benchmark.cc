@@ -5,33 +5,15 @@
 
 #include <algorithm>
 
-#include "long_work.h"
 #include "compiled.h"
 #include "counters.h"
 #include "errors.h"
 #include "interrupts.h"
 #include "lamina/benchmark.h"
+#include "long_work.h"
 
 namespace lamina::python {
 namespace {
-
-/// The tensors of the arguments; none: the library makes them up.
-std::vector<Tensor> tensors_of(const Core& core, Slot& slot, nb::handle arguments) {
-  std::vector<Tensor> out;
-  if (nb::len(arguments) == 0) return out;
-  core.take_arguments(slot, arguments.ptr(), nullptr);
-  for (std::size_t i = 0; i < core.inputs.size(); ++i) {
-    auto& array = slot.inputs[i];
-    if (!array.is_set() && core.inputs[i].value.valid()) {
-      out.push_back(core.inputs[i].value);
-      continue;
-    }
-    if (!array.is_set()) fail(ErrorCode::bad_input, "input \"" + core.inputs[i].name + "\" is missing");
-    array.refresh();
-    out.push_back(array.tensor());
-  }
-  return out;
-}
 
 BenchmarkApi api_named(const std::string& name) {
   if (name.empty()) return BenchmarkApi::automatic;
@@ -48,7 +30,7 @@ nb::tuple results_of(const BenchmarkReport& report, const std::string& document)
 }
 
 /// `load`: milliseconds of reading and of compiling, and MiB before, as far as they are known.
-nb::object benchmark_compiled(const Compiled& self, const std::vector<nb::object>& groups,
+nb::object benchmark_compiled(const Compiled& self, const std::vector<nb::tuple>& groups,
                               const std::vector<std::int64_t>& batches, std::optional<double> seconds,
                               std::size_t iterations, std::size_t requests, const std::string& api,
                               bool copy_inputs, bool warm_up, double frames_per_second, int percentile,
@@ -75,15 +57,15 @@ nb::object benchmark_compiled(const Compiled& self, const std::vector<nb::object
   std::vector<InputGroup> inputs;
   for (std::size_t g = 0; g < groups.size(); ++g) {
     slots.push_back(std::make_unique<Lent>(*core));
-    inputs.push_back({.inputs = tensors_of(*core, **slots.back(), groups[g]), .batch = batches.at(g)});
+    InputGroup group{.batch = batches.at(g)};
+    // None: the library makes them up.
+    if (nb::len(groups[g]) > 0) group.inputs = core->tensors_of(**slots.back(), groups[g]);
+    inputs.push_back(std::move(group));
   }
   const LoadTimes times{load.at(0), load.at(1), load.at(2)};
   BenchmarkReport report;
   std::string document;
-  std::stop_source stop;
-  without_the_gil({[](void* of) { static_cast<std::stop_source*>(of)->request_stop(); }, &stop}, [&] {
-    if (stop.stop_requested()) stop = std::stop_source();
-    options.stop = stop.get_token();
+  stoppable(options.stop, [&] {
     Benchmark work(core->model(), inputs, times);
     report = work.measure(options);
     // It ends early with what it has, which nobody asked for here.

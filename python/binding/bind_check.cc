@@ -8,17 +8,6 @@
 namespace lamina::python {
 namespace {
 
-/// The inputs of a call; invalid tensors for those that have a default and are not given.
-std::vector<Tensor> inputs_of(const Core& core, Slot& slot, const nb::tuple& given) {
-  core.take_arguments(slot, given.ptr(), nullptr);
-  std::vector<Tensor> out;
-  for (auto& array : slot.inputs) {
-    if (array.is_set()) array.refresh();
-    out.push_back(array.is_set() ? array.tensor() : Tensor());
-  }
-  return out;
-}
-
 /// Outputs by name, in their order (None for those that are not compared), or the only one. None: there are
 /// none.
 std::vector<Tensor> expected_of(const Core& core, nb::handle given) {
@@ -51,7 +40,7 @@ nb::tuple check_compiled(const Compiled& self, const nb::tuple& inputs, nb::hand
                          std::size_t steps, bool bisect, nb::handle progress) {
   const auto core = self.core;
   Lent slot(*core);
-  const auto tensors = inputs_of(*core, *slot, inputs);
+  const auto tensors = core->tensors_of(*slot, inputs);
   CheckOptions options{.expected = expected_of(*core, expected),
                        .steps = steps,
                        .bisect = bisect,

@@ -5,6 +5,7 @@
 #include "compiled.h"
 #include "errors.h"
 #include "interrupts.h"
+#include "long_work.h"
 
 namespace lamina::python {
 namespace {
@@ -78,13 +79,8 @@ void make(Compiled* self, const Read& read, int threads, const std::string& prec
   if (logs) options.log = logging_to(logs);
   if (progresses) options.progress = progressing_to(progresses);
 
-  std::stop_source stop;
   std::optional<CompiledModel> made;
-  without_the_gil({[](void* of) { static_cast<std::stop_source*>(of)->request_stop(); }, &stop}, [&] {
-    if (stop.stop_requested()) stop = std::stop_source();
-    options.stop = stop.get_token();
-    made.emplace(*read.model, options);
-  });
+  stoppable(options.stop, [&] { made.emplace(*read.model, options); });
   new (self) Compiled{std::make_shared<Core>(std::move(*made), logs, progresses)};
 }
 

@@ -4,6 +4,7 @@
 #include "errors.h"
 #include "interrupts.h"
 #include "lamina/draw.h"
+#include "long_work.h"
 
 namespace lamina::python {
 namespace {
@@ -19,12 +20,7 @@ nb::object draw_compiled(const Compiled& self, const nb::tuple& inputs, const st
   Lent slot(*core);
   if (nb::len(inputs) > 0) options.inputs = core->tensors_of(*slot, inputs);
   std::string drawing;
-  std::stop_source stop;
-  without_the_gil({[](void* of) { static_cast<std::stop_source*>(of)->request_stop(); }, &stop}, [&] {
-    if (stop.stop_requested()) stop = std::stop_source();
-    options.stop = stop.get_token();
-    drawing = draw(core->model(), options);
-  });
+  stoppable(options.stop, [&] { drawing = draw(core->model(), options); });
   return text(drawing);
 }
 

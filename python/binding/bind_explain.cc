@@ -4,6 +4,7 @@
 #include "compiled.h"
 #include "interrupts.h"
 #include "lamina/explain.h"
+#include "long_work.h"
 
 namespace lamina::python {
 namespace {
@@ -16,12 +17,7 @@ Explanation explained(const Compiled& self, const nb::tuple& inputs, std::vector
   Lent slot(*core);
   if (nb::len(inputs) > 0) options.inputs = core->tensors_of(*slot, inputs);
   std::optional<Explanation> out;
-  std::stop_source stop;
-  without_the_gil({[](void* of) { static_cast<std::stop_source*>(of)->request_stop(); }, &stop}, [&] {
-    if (stop.stop_requested()) stop = std::stop_source();
-    options.stop = stop.get_token();
-    out = explain(core->model(), options);
-  });
+  stoppable(options.stop, [&] { out = explain(core->model(), options); });
   return std::move(*out);
 }
 

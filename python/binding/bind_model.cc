@@ -6,6 +6,7 @@
 #include "compiled.h"
 #include "errors.h"
 #include "interrupts.h"
+#include "long_work.h"
 
 namespace lamina::python {
 namespace {
@@ -65,13 +66,8 @@ void make(Read* self, const nb::bytes& path, nb::handle data, nb::handle weights
   for (const auto& [key, value] : limits) wanted.set(key, value);
   options.limits = wanted.limits;
   auto* read_into = new (self) Read{.model = {}, .limits = wanted.limits};
-  std::stop_source stop;
   try {
-    without_the_gil({[](void* of) { static_cast<std::stop_source*>(of)->request_stop(); }, &stop}, [&] {
-      if (stop.stop_requested()) stop = std::stop_source();
-      options.stop = stop.get_token();
-      read_into->model = read(source, options);
-    });
+    stoppable(options.stop, [&] { read_into->model = read(source, options); });
   } catch (...) {
     read_into->~Read();
     throw;
