@@ -2,17 +2,18 @@
 
 import json
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, Literal
 
 from lamina import _lamina
 from lamina.compiled import CompiledModel
-from lamina.model import Buffer, Model, ModelProto, Progress, StrPath
+from lamina.model import Model, Progress
+from lamina.offline import AnyModel
 from lamina.request import LayerCounter
 
 
 def benchmark(
-    model: CompiledModel | StrPath | Buffer | ModelProto | Model,
+    model: CompiledModel | AnyModel,
     inputs: Any = None,
     /,
     *,
@@ -56,6 +57,12 @@ def benchmark(
     The GIL is released, and Ctrl-C ends the measurement. Raises BadInput for inputs that do not fit, and for sizes
     that nothing says; BadOption; and what load() raises.
     """
+    if inputs is not None and len(groups) > 0:
+        raise TypeError("inputs and groups given, wanted one of them")
+    chosen = [_arguments(one) for one in groups] or [_arguments(inputs)]
+    batches = [batch] * len(chosen) if isinstance(batch, int) else list(batch)
+    if len(batches) != len(chosen):
+        raise TypeError(f"{len(batches)} batches given, wanted one for each of {len(chosen)} groups")
     loading = [0.0, 0.0, 0.0]
     if isinstance(model, CompiledModel):
         if options:
@@ -63,12 +70,6 @@ def benchmark(
         compiled = model
     else:
         compiled, loading = _loaded(model, progress, options)
-    if inputs is not None and len(groups) > 0:
-        raise TypeError("inputs and groups given, wanted one of them")
-    chosen = [_arguments(one) for one in groups] or [_arguments(inputs)]
-    batches = [batch] * len(chosen) if isinstance(batch, int) else list(batch)
-    if len(batches) != len(chosen):
-        raise TypeError(f"{len(batches)} batches given, wanted one for each of {len(chosen)} groups")
     wanted = {"layers": layers, "counters": counters, "trace": trace, "runtime_graph": runtime_graph}
     document, tables, events, graph = _lamina.benchmark(
         compiled,

@@ -11,6 +11,7 @@ from lamina.compat.onnxruntime.values import Array, OrtValue, OrtValueVector, ch
 from lamina.errors import Error
 
 if TYPE_CHECKING:
+    from lamina.compat.onnxruntime.options import RunOptions
     from lamina.compat.onnxruntime.session import InferenceSession
 
 
@@ -98,7 +99,7 @@ class IOBinding:
             raise RuntimeError(f"Failed to find NodeArg with name: {name} in the def list")
         return name
 
-    def _run(self) -> None:
+    def _run(self, options: "RunOptions | None") -> None:
         if not self._outputs:
             raise RuntimeError("Error in execution: At least one output should be requested.")
         order = [port.name for port in self._session._model.outputs]
@@ -107,7 +108,13 @@ class IOBinding:
                 raise RuntimeError(f"Error in execution: Invalid output name: {name}")
         try:
             model, feed = self._session._model_and_feed(self._inputs)
-            results = model(feed, out=[self._outputs.get(name) for name in order]).asdict()
+            if options is None:
+                results = model(feed, out=[self._outputs.get(name) for name in order]).asdict()
+            else:
+                results = self._session._until_terminated(model, feed, options)
+                for name, array in self._outputs.items():
+                    if array is not None:
+                        np.copyto(array, results[name], casting="no")
         except Error as error:
             raise RuntimeError(f"Error in execution: {error}") from error
         except Exception as error:

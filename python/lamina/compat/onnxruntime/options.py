@@ -125,7 +125,7 @@ class SessionOptions(_Attributes):
         return self._entries[key]
 
     def add_free_dimension_override_by_name(self, name: str, size: int) -> None:
-        """Gives a dimension that has a name in the model its size: what get_inputs() says, and what runs accept."""
+        """Gives a dimension that has a name in the model its size: that is what get_inputs() says. Runs take other sizes, too."""
         self.__dict__["_sizes"][name] = int(size)
 
     def add_free_dimension_override_by_denotation(self, denotation: str, size: int) -> None:

@@ -261,7 +261,7 @@ class InferenceSession(Session):
         model, converted = self._model_and_feed(feed)
         try:
             if options is not None:
-                return _run_until_terminated(model, converted, options)
+                return run_until_terminated(model, converted, options)
             if self._profile is not None:
                 return self._profile.run(model, converted)
             return model(converted).asdict()
@@ -334,7 +334,10 @@ class InferenceSession(Session):
 
     def run_with_iobinding(self, iobinding: IOBinding, run_options: RunOptions | None = None) -> None:
         """One inference with what is bound. Raises RuntimeError when that does not fit."""
-        iobinding._run()
+        iobinding._run(run_options)
+
+    def _until_terminated(self, model: CompiledModel, feed: dict[str, Any], options: RunOptions) -> dict[str, Any]:
+        return run_until_terminated(model, feed, options)
 
     def end_profiling(self) -> str:
         """Writes the times of the runs into a file, and gives its name; "" without enable_profiling."""
@@ -345,7 +348,8 @@ class InferenceSession(Session):
         return self._profile.began if self._profile is not None else 0
 
 
-def _run_until_terminated(model: CompiledModel, feed: dict[str, Any], options: RunOptions) -> dict[str, Any]:
+def run_until_terminated(model: CompiledModel, feed: dict[str, Any], options: RunOptions) -> dict[str, Any]:
+    """The outputs by name; Fail when `options` terminate the run before or while it is under way."""
     call = _lamina.Call(model, feed)
     cancel = call.cancel  # one object: each look-up makes another, and they are not equal
     options._begin(cancel)
