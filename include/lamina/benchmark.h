@@ -23,9 +23,10 @@ namespace lamina {
 
 /// The inputs of one inference. Several groups, which may have other shapes, run in turn.
 struct InputGroup {
-  std::vector<Tensor> inputs = {};  ///< in the model's order
-  std::int64_t batch = 1;           ///< frames of one inference: throughput counts frames
-  std::string name = {};            ///< in the report
+  /// In the model's order; none: seeded random values of the model's types and sizes.
+  std::vector<Tensor> inputs = {};
+  std::int64_t batch = 1;  ///< frames of one inference: throughput counts frames
+  std::string name = {};   ///< in the report
 };
 
 /// automatic: as sync if one request is used, else as async. sync: one request, run() after run(). async:
@@ -220,8 +221,8 @@ struct BenchmarkReport {
 /// A model that is measured, several times if wanted. One thread at a time.
 class Benchmark {
  public:
-  /// Takes a compiled model, whose other requests may be used meanwhile. No groups: one with seeded random
-  /// values of the model's types and sizes. Throws Error(bad_input) for inputs that do not fit, and for sizes
+  /// Takes a compiled model, whose other requests may be used meanwhile. No groups: one of random
+  /// values. Throws Error(bad_input) for inputs that do not fit, and for sizes
   /// that neither the model nor a group says.
   LAMINA_API explicit Benchmark(const CompiledModel& model, std::vector<InputGroup> groups = {},
                                 const LoadTimes& load = {});

@@ -108,11 +108,13 @@ class Call {
   /// Runs the inference in the calling thread.
   void run() {
     auto& slot = require_slot();
+    if (canceled_) fail(ErrorCode::canceled, "the inference was canceled before it began");
     without_the_gil({[](void* request) { static_cast<Request*>(request)->cancel(); }, &*slot.request},
                     [&] { slot.request->run(); });
   }
 
   void cancel() noexcept {
+    canceled_ = true;
     if (slot_) slot_->request->cancel();
   }
 
@@ -151,6 +153,7 @@ class Call {
   }
   std::shared_ptr<Core> core_;
   std::unique_ptr<Slot> slot_;
+  bool canceled_ = false;
 };
 
 struct EndedCalls {

@@ -26,11 +26,10 @@ def bytes_of_model(model: object) -> bytes:
     if isinstance(model, (bytes, bytearray, memoryview)):
         return bytes(model)
     # A class is no model, though a class of messages has the methods of its objects.
-    known = not isinstance(model, type) and (hasattr(model, "model_proto") or isinstance(model, ModelProto))
-    if not known:
-        raise TypeError(f"a {type(model).__name__} given, wanted a path, bytes or an onnx.ModelProto")
     try:
-        proto: Any = getattr(model, "model_proto", model)
+        proto: Any = None if isinstance(model, type) else getattr(model, "model_proto", model)
+        if not isinstance(proto, ModelProto):
+            raise TypeError(f"a {type(model).__name__} given, wanted a path, bytes or an onnx.ModelProto")
         data = proto.SerializeToString()
     except (MemoryError, TypeError):
         raise

@@ -251,6 +251,8 @@ void Compiled::save(const std::string& path) const {
 
 std::shared_ptr<const Compiled> Compiled::compiled_with_weights(const ProgressCallback& progress,
                                                                 const std::stop_token& stop) const {
+  if (!as_it_was_read(*model_))
+    fail(ErrorCode::bad_file, "{}: was changed since it was read", model_->path());
   auto options = options_;
   options.keep_weights = true;
   options.progress = progress;

@@ -1,6 +1,9 @@
 /// The public function of lamina/reference.h.
 #include "lamina/reference.h"
 
+#include <algorithm>
+#include <limits>
+
 #include "api/at_work.h"
 #include "api/inside.h"
 #include "api/preparing.h"
@@ -50,7 +53,12 @@ ReferenceResult run_reference(const Model& model, const std::vector<Tensor>& inp
     const AtWork here;
     const auto& loaded = Inside::of(model);
     const TokenSignal stop(options.stop);
-    return run_stoppable(StopRules{.signal = &stop, .what = "the reference run"}, [&] {
+    constexpr auto kMost = std::uint64_t{std::numeric_limits<std::int64_t>::max()};
+    const auto iterations = std::min<std::uint64_t>(loaded.limits().loop_iterations, kMost);
+    const StopRules rules{.signal = &stop,
+                          .what = "the reference run",
+                          .loop_iterations = static_cast<std::int64_t>(iterations)};
+    return run_stoppable(rules, [&] {
       stop_point();
       const Within within(&loaded.bounds());
       return run(loaded, inputs, options);

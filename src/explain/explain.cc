@@ -6,6 +6,7 @@
 #include <set>
 
 #include "api/inside.h"
+#include "api/saving.h"
 #include "base/guard.h"
 #include "base/users_calls.h"
 #include "explain/documents.h"
@@ -62,6 +63,8 @@ Explanation explain_compiled(const CompiledModel& model, const ExplainOptions& o
   const auto compiled = Inside::of(model).shared_from_this();
   if (options.machine.empty() && !compiled->loaded_from_cache())
     return Explaining::of(compiled, options, false);
+  if (!as_it_was_read(compiled->model()))
+    fail(ErrorCode::bad_file, "{}: was changed since it was read", compiled->model().path());
   auto how = compiled->options();
   how.progress = {};
   how.stop = {};

@@ -165,9 +165,10 @@ class Benchmark::State {
  private:
   void take_groups() {
     const auto& loaded = Inside::of(model_).model();
-    if (groups_.empty()) groups_.push_back({made_up_inputs(loaded)});
+    if (groups_.empty()) groups_.emplace_back();
     // The last ones are tried first: the request keeps those of the first group.
     for (auto group = groups_.rbegin(); group != groups_.rend(); ++group) {
+      if (group->inputs.empty()) group->inputs = made_up_inputs(loaded);
       if (group->batch < 1) fail(ErrorCode::bad_input, "a batch of {}: wanted 1 or more", group->batch);
       if (group->inputs.size() != model_.inputs().size())
         fail(ErrorCode::bad_input, "{} inputs given, the model has {}", group->inputs.size(),

@@ -28,7 +28,8 @@ double elapsed_ms(Clock::time_point a, Clock::time_point b) {
 
 /// One of the requests.
 struct InFlight {
-  Request request;
+  explicit InFlight(Request one) : request(std::move(one)) {}
+
   std::vector<Tensor> own = {};              ///< inputs, where they are copied
   std::vector<std::vector<double>> ms = {};  ///< by group
   std::size_t group = 0;
@@ -37,6 +38,7 @@ struct InFlight {
   RequestTrace trace = RequestTrace(0);
   std::exception_ptr error = {};
   Clock::time_point began = {};
+  Request request;  ///< destroyed first: it ends its inference, whose callback uses the rest
 
   void fill(const std::vector<InputGroup>& groups, std::size_t n, bool copies) {
     const auto next = n % groups.size();
@@ -116,7 +118,7 @@ class Measurement {
         stop_(stop),
         limiter_(groups, pattern, stop) {
     for (std::size_t i = 0; i < pattern.requests; ++i) {
-      requests_.push_back(std::make_unique<InFlight>(InFlight{model.create_request()}));
+      requests_.push_back(std::make_unique<InFlight>(model.create_request()));
       auto& f = *requests_.back();
       if (records.any()) f.request.set_profile(true);
       f.ms.resize(groups.size());
@@ -164,6 +166,8 @@ class Measurement {
       for (auto& f : requests_) await(*f);
     } catch (...) {
       limiter_.fail();  // callbacks start no others
+      cancel();
+      for (auto& f : requests_) end_quietly(*f);
       throw;
     }
     return limiter_.seconds();
@@ -230,6 +234,12 @@ class Measurement {
   /// False: it was stopped in the midst.
   bool ran(InFlight& f) const {
     return unless_stopped([&] { f.request.run(); });
+  }
+  static void end_quietly(InFlight& f) {
+    try {
+      f.request.wait();
+    } catch (...) {  // what went wrong first is thrown
+    }
   }
   void await(InFlight& f) {
     unless_stopped([&] {

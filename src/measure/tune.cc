@@ -317,6 +317,7 @@ Options tuned_options(const Model& model, Options options, const std::vector<Ten
       fail(ErrorCode::bad_file, "{}: its kernels are not available any more", file.string());
     }
   } catch (const Error& e) {
+    if (e.code() != ErrorCode::bad_file) throw;
     note(e.what());
   }
   const auto apply = [&](const Measured& m) {

@@ -457,3 +457,20 @@ def test_ports_of_models(real, path):
         # Where both know a size they agree; one may have inferred more than the other.
         assert not a.shape or not b.shape or len(a.shape) == len(b.shape)
         assert all(x == y for x, y in zip(a.shape, b.shape, strict=False) if isinstance(x, int) and isinstance(y, int))
+
+
+def test_a_file_that_changes_or_goes(tmp_path):
+    """What a session knows of its file is read once; what would need the file again is an error."""
+    path = tmp_path / "model.onnx"
+    model = models.sums()
+    model.producer_name = "a test"
+    onnx.save(model, path)
+    session = compat.InferenceSession(str(path))
+    onnx.save(models.relu(), path)
+    assert session.get_modelmeta().producer_name == "a test"
+    with pytest.raises(state.Fail, match="was changed"):
+        session.set_providers(["CPUExecutionProvider"])
+    path.unlink()
+    assert session.get_overridable_initializers() == []
+    with pytest.raises(state.Fail, match="was changed"):
+        session.set_providers(["CPUExecutionProvider"])

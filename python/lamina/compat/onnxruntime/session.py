@@ -82,11 +82,16 @@ class InferenceSession(Session):
             raise errors.unavailable("optimized_model_filepath", 'lamina.optimize(model, "out.xml") writes a model')
         self._set_providers(providers, provider_options)
         self._header: OnnxHeader | None = None
+        self._identity = _identity_of(self._model_path)
         self._lock = threading.Lock()
         self._variants: dict[tuple[str, ...], CompiledModel] = {}
         self._executor: ThreadPoolExecutor | None = None
         self._profile = Profile(options.profile_file_prefix) if options.enable_profiling else None
         self._model = self._variant(())
+        try:
+            self._read_header()  # now: the file may go
+        except (ValueError, OSError):  # no ONNX
+            self._header = OnnxHeader()
         self._input_ports = {port.name: port for port in self._model.inputs}
         self._output_names = [port.name for port in self._model.outputs]
         self._inputs_meta = [self._node_arg(port) for port in self._model.inputs]
@@ -108,6 +113,8 @@ class InferenceSession(Session):
         """The model with some of its inputs settable that have a value in it."""
         with self._lock:
             if settable not in self._variants:
+                if self._identity != _identity_of(self._model_path):
+                    raise errors.Fail.of(f"{self._model_path} was changed since the session was made")
                 self._variants[settable] = self._compile(settable)
             return self._variants[settable]
 
@@ -157,10 +164,7 @@ class InferenceSession(Session):
         return self._header
 
     def _overridable(self) -> list[str]:
-        try:
-            return self._read_header().overridable
-        except (ValueError, OSError):  # no ONNX
-            return []
+        return self._read_header().overridable
 
     def _node_arg(self, port: Port) -> NodeArg:
         sizes = self._sess_options.__dict__["_sizes"]
@@ -183,10 +187,7 @@ class InferenceSession(Session):
 
     def get_modelmeta(self) -> ModelMetadata:
         """What the file says about itself."""
-        try:
-            header = self._read_header()
-        except (ValueError, OSError):  # no ONNX, or a file that has gone
-            header = OnnxHeader()
+        header = self._read_header()
         return ModelMetadata(
             header.producer_name,
             header.graph_name,
@@ -214,7 +215,8 @@ class InferenceSession(Session):
     def set_providers(self, providers: Providers | None = None, provider_options: Any = None) -> None:
         """Notes other providers. The model is compiled again, with the options of "LaminaExecutionProvider"."""
         self._set_providers(providers, provider_options)
-        self._variants.clear()
+        with self._lock:
+            self._variants.clear()
         self._model = self._variant(())
 
     def _set_providers(self, providers: Providers | None, provider_options: Sequence[dict[Any, Any]] | None) -> None:
@@ -253,13 +255,13 @@ class InferenceSession(Session):
         return [results[name] for name in output_names]
 
     def _results(self, feed: Mapping[str, Any], options: RunOptions | None) -> dict[str, Any]:
-        if options is None and self._profile is None:
-            try:
-                return self._model(feed).asdict()
-            except (_errors.BadInput, TypeError):
-                pass  # something that lamina takes only when it is converted, or that needs ONNX Runtime's words
-        model, converted = self._model_and_feed(feed)
         try:
+            if options is None and self._profile is None:
+                try:
+                    return self._model(feed).asdict()
+                except (_errors.BadInput, TypeError):
+                    pass  # something that lamina takes only when it is converted, or that needs ONNX Runtime's words
+            model, converted = self._model_and_feed(feed)
             if options is not None:
                 return run_until_terminated(model, converted, options)
             if self._profile is not None:
@@ -308,7 +310,7 @@ class InferenceSession(Session):
             try:
                 results, error = self.run(output_names, input_feed, run_options), ""
             except Exception as raised:
-                results, error = [], str(raised).split(" : ", 3)[-1]
+                results, error = [], str(raised).split(" : ", 3)[-1] or type(raised).__name__
             try:
                 callback(results, user_data, error)
             except Exception:
@@ -346,6 +348,17 @@ class InferenceSession(Session):
     def get_profiling_start_time_ns(self) -> int:
         """When the profile began."""
         return self._profile.began if self._profile is not None else 0
+
+
+def _identity_of(path: str | None) -> tuple[int, ...] | None:
+    """By which a file is known to be the same; None: there is no file."""
+    if path is None:
+        return None
+    try:
+        status = os.stat(path)
+    except OSError:
+        return ()
+    return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
 
 
 def run_until_terminated(model: CompiledModel, feed: dict[str, Any], options: RunOptions) -> dict[str, Any]:
