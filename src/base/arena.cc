@@ -15,7 +15,6 @@
 
 #include "base/no_destructor.h"
 #include "base/parallel.h"
-#include "base/quiescence.h"
 #include "base/subprocess.h"
 #include "base/threads.h"
 
@@ -98,7 +97,6 @@ void LentArena::used(bool helped) noexcept {
 
 LentArena::~LentArena() {
   if (node_.empty()) return;
-  const Quiescence::Undisturbed no_fork;  // it may go with a request, outside all work
   auto& idle = idle_arenas();
   const std::lock_guard lock(idle.mutex);
   idle.all.insert(std::move(node_));
@@ -118,9 +116,10 @@ void drop_idle_arenas() noexcept {
 
 void forget_idle_arenas() noexcept {
   auto& idle = idle_arenas();
-  new (&idle.mutex) std::mutex;  // another thread may have held it at the fork
-  for (auto& [threads, lent] : idle.all) (void)lent.arena.release();
-  idle.all.clear();
+  // Another thread may have held the mutex at the fork, in the midst of a change: the old arenas stay as they
+  // are.
+  new (&idle.mutex) std::mutex;
+  new (&idle.all) LentArena::Idle;
 }
 
 void bring_helpers(tbb::task_arena& arena, int threads) {
