@@ -92,7 +92,7 @@ TEST(CheckModel, outputs_are_those_of_the_compiled_model_that_is_given) {
   const auto model = model_of(scaled());
   std::optional<CompiledModel> compiled;
   {
-    const PlantedRule wrong(planted("wrong-scale"));
+    const PlantedRule wrong(planted("wrong-axis"));
     compiled.emplace(model);
   }
   const auto report = check(*compiled, kInput);

@@ -89,7 +89,7 @@ TEST(Listings, a_model) {
   const auto model = Model::from_memory({.model = std::as_bytes(std::span(bytes)), .name = "net"});
   const auto j = json::parse(describe_model(model));
   EXPECT_EQ(j.at("model"), "net");
-  EXPECT_EQ(j.at("format"), "onnx");
+  EXPECT_EQ(j.at("format"), "ONNX");
   EXPECT_EQ(j.at("inputs").at(0).at("text"), "f32[n,3]");
   EXPECT_EQ(j.at("operators"), json::parse(R"({"Add": 1})"));
   EXPECT_EQ(j.at("unused"), json::parse(R"(["input \"z\" is not used"])"));

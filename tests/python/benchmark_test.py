@@ -22,7 +22,7 @@ def test_a_compiled_model(sums):
     assert result["throughput_fps"] > 0 and result["threads"] == 1 and result["requests"] == 1
     assert result["properties"]["NUM_STREAMS"]["value"] == "1"
     assert not {"layers", "counters", "trace", "runtime_graph"} & set(result)
-    (sums_of,) = sums(A, B)
+    sums_of, _ = sums(A, B)
     np.testing.assert_array_equal(sums_of, A + B)
 
 
