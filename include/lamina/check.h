@@ -136,7 +136,7 @@ struct CheckReport {
   std::vector<CheckedValue> values;    ///< of the model, against its rewriting
   std::vector<CheckedLayer> layers;    ///< in the order of execution
   std::vector<CheckedOutput> outputs;  ///< in the model's order
-  std::vector<PrecisionDrift> drifts;     ///< where layers compute in bf16
+  std::vector<PrecisionDrift> drifts;  ///< where layers compute in bf16
   std::string precision;               ///< "bf16: 52 of 57 layers; f32: 5"
   bool bf16_unused = false;            ///< bf16 is in use, but no layer computes in it
   std::optional<BisectedRewrite> bisect = {};

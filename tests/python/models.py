@@ -62,6 +62,13 @@ def sums(a: str = "a", b: str = "b") -> onnx.ModelProto:
     )
 
 
+def with_default() -> onnx.ModelProto:
+    """y = x + w, where w is an input with a value."""
+    w = numpy_helper.from_array(np.full(4, 10, np.float32), "w")
+    node = helper.make_node("Add", ["x", "w"], ["y"])
+    return graph_model([node], [value("x", (4,)), value("w", (4,))], [value("y", (4,))], [w])
+
+
 def non_zeros() -> onnx.ModelProto:
     """A result whose shape depends on values."""
     node = helper.make_node("NonZero", ["x"], ["where"])

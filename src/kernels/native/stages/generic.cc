@@ -1,10 +1,10 @@
 /// Loops for all types and operators that have no vector code: a function per element; see loops.h.
 #include <type_traits>
 
+#include "base/convert_number.h"
 #include "base/error.h"
 #include "base/half.h"
 #include "kernels/native/stages/loops.h"
-#include "base/convert_number.h"
 
 namespace lamina::stages {
 namespace {
