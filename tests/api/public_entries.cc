@@ -208,24 +208,24 @@ const std::map<std::string, std::function<void(Objects&)>>& entries() {
       {"lamina::describe_build[abi:cxx11]()", [](Objects&) { (void)describe_build(); }},
       {"lamina::describe_model[abi:cxx11](lamina::Model const&)",
        [](Objects& o) { (void)describe_model(o.model); }},
-      {"lamina::list_cache[abi:cxx11](std::__cxx11::basic_string<char, std::char_traits<char>, "
+      {"lamina::list_cache(std::__cxx11::basic_string<char, std::char_traits<char>, "
        "std::allocator<char> > const&)",
        [](Objects&) { (void)list_cache("."); }},
-      {"lamina::list_operators[abi:cxx11](std::vector<std::__cxx11::basic_string<char, "
+      {"lamina::list_operators(std::vector<std::__cxx11::basic_string<char, "
        "std::char_traits<char>, std::allocator<char> >, std::allocator<std::__cxx11::basic_string<char, "
        "std::char_traits<char>, std::allocator<char> > > > const&)",
        [](Objects&) { (void)list_operators(); }},
-      {"lamina::list_rules[abi:cxx11](std::vector<std::__cxx11::basic_string<char, std::char_traits<char>, "
+      {"lamina::list_rules(std::vector<std::__cxx11::basic_string<char, std::char_traits<char>, "
        "std::allocator<char> >, std::allocator<std::__cxx11::basic_string<char, std::char_traits<char>, "
        "std::allocator<char> > > > const&)",
        [](Objects&) { (void)list_rules(); }},
-      {"lamina::list_settings[abi:cxx11](lamina::Options const&, std::__cxx11::basic_string<char, "
+      {"lamina::list_settings(lamina::Options const&, std::__cxx11::basic_string<char, "
        "std::char_traits<char>, std::allocator<char> > const&)",
        [](Objects&) { (void)list_settings(); }},
-      {"lamina::prune_cache[abi:cxx11](std::__cxx11::basic_string<char, std::char_traits<char>, "
+      {"lamina::prune_cache(std::__cxx11::basic_string<char, std::char_traits<char>, "
        "std::allocator<char> > const&, unsigned long)",
        [](Objects&) { (void)prune_cache("none", 0); }},
-      {"lamina::verify_cache[abi:cxx11](std::__cxx11::basic_string<char, std::char_traits<char>, "
+      {"lamina::verify_cache(std::__cxx11::basic_string<char, std::char_traits<char>, "
        "std::allocator<char> > const&)",
        [](Objects&) { (void)verify_cache("."); }},
       {"lamina::run_reference(lamina::Model const&, std::vector<lamina::Tensor, "
