@@ -1,7 +1,7 @@
 """The shared object exports what the public headers say, and nothing else: tests/api/exports.txt.
 
 A difference is either a leak (a template that was instantiated, a function without LAMINA_API that is reached) or
-a change of the interface: then the list, docs/api.md and tests/api/guard_test.cc change, too; for lamina/c.h also
+a change of the interface: then the list, docs/api.md and tests/api/public_entries.cc change, too; for lamina/c.h also
 docs/c-api.md and tests/c_interface/abi.txt.
 """
 
