@@ -100,6 +100,7 @@ std::shared_ptr<const MappedFile> MappedFile::map(const OpenedFile& file, const 
   mapped->data_ = static_cast<const std::byte*>(data);
   mapped->mapped_ = true;
   const auto begin = reinterpret_cast<std::uintptr_t>(data);
+  const Quiescence::Undisturbed no_fork;  // files are opened before the work on them begins
   std::lock_guard lock(mappings().mutex);
   mappings().ranges[begin] = begin + mapped->size_;
   return mapped;
