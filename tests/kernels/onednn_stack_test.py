@@ -65,8 +65,8 @@ def without_tables(instructions: list[tuple[int, str]]) -> list[tuple[int, str]]
     return instructions
 
 
-def codes_that_leave(codes: dict[bytes, str], folder: Path) -> dict[bytes, str]:
-    """The `codes` (with their names) that may leave the stack, with the instruction."""
+def codes_that_leave(codes: dict[bytes, str], folder: Path) -> dict[bytes, set[str]]:
+    """The `codes` (with their names) that may leave the stack, with the instructions."""
     order, starts, joined = list(codes), [], bytearray()
     for code in order:
         starts.append(len(joined))
@@ -77,11 +77,11 @@ def codes_that_leave(codes: dict[bytes, str], folder: Path) -> dict[bytes, str]:
         while at + 1 < len(order) and starts[at + 1] <= offset:
             at += 1
         of_each[at].append((offset, instruction))
-    found = {}
+    found: dict[bytes, set[str]] = {}
     for code, instructions in zip(order, of_each, strict=True):
         for _, instruction in without_tables(instructions):
             if leaves_the_stack(instruction):
-                found.setdefault(code, f"{instruction} in {codes[code]}")
+                found.setdefault(code, set()).add(f"{instruction} in {codes[code]}")
     return found
 
 
@@ -89,7 +89,10 @@ class Implementation:
     def __init__(self) -> None:
         self.problems = 0
         self.verdicts: set[str] = set()
-        self.leaving: dict[int, str] = {}  # instruction by number of the problem
+        self.leaving: dict[int, set[str]] = {}  # instructions by number of the problem
+
+    def first(self) -> str:
+        return min(min(instructions) for instructions in self.leaving.values())
 
 
 def look(isa: str, options: list[str]) -> dict[str, Implementation]:
@@ -105,7 +108,8 @@ def look(isa: str, options: list[str]) -> dict[str, Implementation]:
         codes_of: dict[int, set[bytes]] = defaultdict(set)
         for path in folder.glob("*/*.bin"):
             code = path.read_bytes()
-            codes.setdefault(code, re.sub(r"^dnnl_dump_cpu_|\.\d+\.bin$", "", path.name))
+            label = re.sub(r"^dnnl_dump_cpu_|\.\d+\.bin$", "", path.name)
+            codes[code] = min(codes.get(code, label), label)
             codes_of[int(path.parent.name)].add(code)
         leaving = codes_that_leave(codes, folder)
     result: defaultdict[str, Implementation] = defaultdict(Implementation)
@@ -114,8 +118,19 @@ def look(isa: str, options: list[str]) -> dict[str, Implementation]:
         row = result[f"{family}: {implementation}"]
         row.problems += 1
         row.verdicts.add(verdict)
-        row.leaving |= {int(number): leaving[c] for c in codes_of[int(number)] if c in leaving}
+        if instructions := set().union(*(leaving.get(c, set()) for c in codes_of[int(number)])):
+            row.leaving[int(number)] = instructions
     return dict(result)
+
+
+def also_in(rows: dict[str, Implementation], again: dict[str, Implementation]) -> dict[str, Implementation]:
+    """The `rows`, with what leaves the stack in `again`, too, which another process has looked at. Code has addresses
+    among its constants, and those are other ones there: what a disassembler takes for an instruction of them goes,
+    and every instruction stays."""
+    for name, row in rows.items():
+        both = {number: found & again[name].leaving.get(number, set()) for number, found in row.leaving.items()}
+        row.leaving = {number: found for number, found in both.items() if found}
+    return rows
 
 
 def stepped(isa: str, number: int, options: list[str]) -> str:
@@ -155,23 +170,32 @@ class Stack(unittest.TestCase):
         stays, leaves = b"\x48\x83\xec\x40\xc3", b"\x48\x89\xc4\xc3"  # sub $0x40,%rsp; mov %rax,%rsp
         with tempfile.TemporaryDirectory() as folder:
             found = codes_that_leave({stays: "one", leaves: "other", stays + b"\x00": "third"}, Path(folder))
-        self.assertEqual(found, {leaves: "mov %rax,%rsp in other"})
+        self.assertEqual(found, {leaves: {"mov %rax,%rsp in other"}})
 
     def test_constants_behind_code_are_no_code(self):
         table = b"\x5c" * 64  # pop %rsp, if it were code
         returns, branches = b"\xc3" + table, b"\x74\x02\xc3\x90" + table + b"\xc3"  # ret; je over it
         with tempfile.TemporaryDirectory() as folder:
             found = codes_that_leave({returns: "one", branches: "other"}, Path(folder))
-        self.assertEqual(found, {branches: "pop %rsp in other"})
+        self.assertEqual(found, {branches: {"pop %rsp in other"}})
+
+    def test_what_is_made_of_addresses_does_not_last(self):
+        first, second = Implementation(), Implementation()
+        first.leaving = {1: {"mov %rax,%rsp in a", "pop %rsp in a"}, 2: {"pop %rsp in b"}, 3: {"pop %rsp in c"}}
+        second.leaving = {1: {"mov %rax,%rsp in a"}, 3: {"mov %rcx,%rsp in c"}}
+        self.assertEqual(also_in({"name": first}, {"name": second})["name"].leaving, {1: {"mov %rax,%rsp in a"}})
 
     def test_every_implementation_that_lamina_takes_stays_in_the_stack(self):
         for isa in SHORT:
             with self.subTest(isa=isa):
                 rows = look(isa, [])
                 self.assertGreater(len(rows), 15)
+                for _ in range(2):
+                    if any(row.leaving and "taken" in row.verdicts for row in rows.values()):
+                        rows = also_in(rows, look(isa, []))
                 for name, row in rows.items():
                     if row.leaving:
-                        self.assertNotIn("taken", row.verdicts, f"{name}: {next(iter(row.leaving.values()))}")
+                        self.assertNotIn("taken", row.verdicts, f"{name}: {row.first()}")
 
 
 def report() -> int:
@@ -183,7 +207,7 @@ def report() -> int:
             if not row.leaving:
                 continue
             verdict = "/".join(sorted(row.verdicts))
-            print(f"{'NOT REFUSED ' if 'taken' in row.verdicts else ''}{verdict}  {name}: {len(row.leaving)} of {row.problems} problems: {next(iter(row.leaving.values()))}")
+            print(f"{'NOT REFUSED ' if 'taken' in row.verdicts else ''}{verdict}  {name}: {len(row.leaving)} of {row.problems} problems: {row.first()}")
             print(f"    {seen_outside(isa, row, ['--all'])}")
             status |= "taken" in row.verdicts
         clean = sorted(name for name, row in rows.items() if not row.leaving and "other" not in row.verdicts)
