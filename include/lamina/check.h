@@ -116,12 +116,12 @@ struct BisectedRewrite {
 
 /// A trial of a custom layer, in a process of its own.
 struct CustomLayerTrial {
-  std::string node;      ///< its label
-  std::string op;        ///< "libgate.so: com.example:Gate"
-  std::string tried;     ///< "channels_last (channels_last -> channels_last), f32[2,3,8,8]"
-  std::string problem;   ///< a sentence; empty: none
-  bool skipped = false;  ///< nothing was tried
-  std::string note;      ///< what was not tried, and why; or empty
+  std::string node;       ///< its label
+  std::string op;         ///< "libgate.so: com.example:Gate"
+  std::string tried;      ///< "channels_last (channels_last -> channels_last), f32[2,3,8,8]"
+  std::string problem;    ///< a sentence; empty: none
+  bool skipped = false;   ///< nothing was tried
+  std::string note = {};  ///< what was not tried, and why; or empty
   bool ok() const { return problem.empty(); }
 };
 

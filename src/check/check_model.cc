@@ -22,19 +22,7 @@ namespace lamina {
 namespace {
 
 using checking::Agreement;
-using checking::Difference;
 using checking::Findings;
-
-CheckedDifference public_difference(const Difference& d) {
-  return {.within = d.within,
-          .comparable = d.comparable,
-          .max = d.max,
-          .mean = d.mean,
-          .largest = d.largest,
-          .limit = d.limit,
-          .mismatches = d.mismatches,
-          .undecided = d.undecided};
-}
 
 StoredAgreement public_agreement(const Agreement& a) {
   StoredAgreement out{.snr_db = a.snr,
@@ -53,23 +41,14 @@ StoredAgreement public_agreement(const Agreement& a) {
 }
 
 void add_findings(CheckReport& report, const Findings& found) {
-  for (const auto& v : found.values)
-    report.values.push_back({v.name, v.made_by, v.problem, public_difference(v.difference)});
-  for (const auto& l : found.layers)
-    report.layers.push_back({l.name, l.op, l.kernel, public_difference(l.difference), l.note});
+  for (const auto& v : found.values) report.values.push_back({v.name, v.made_by, v.problem, v.difference});
+  for (const auto& l : found.layers) report.layers.push_back({l.name, l.op, l.kernel, l.difference, l.note});
   for (const auto& o : found.outputs) {
-    CheckedOutput row{o.name, o.against, public_difference(o.difference), o.note};
+    CheckedOutput row{o.name, o.against, o.difference, o.note};
     if (o.agreement) row.agreement = public_agreement(*o.agreement);
     report.outputs.push_back(std::move(row));
   }
-  for (const auto& d : found.drifts)
-    report.drifts.push_back({d.name, d.against, public_difference(d.difference)});
-}
-
-std::vector<CustomLayerTrial> trials_of(const std::vector<ConformanceRow>& rows) {
-  std::vector<CustomLayerTrial> out;
-  for (const auto& r : rows) out.push_back({r.node, r.op, r.tried, r.problem, r.skipped, r.note});
-  return out;
+  for (const auto& d : found.drifts) report.drifts.push_back({d.name, d.against, d.difference});
 }
 
 /// The inputs with the defaults of those that are not given.
@@ -123,8 +102,7 @@ class RunCheck {
     const AtWork here;
     const Within within(&model_.bounds());
     run_stoppable(rules(model_.limits()), [&] {
-      report_.extensions =
-          trials_of(lamina::check_extensions(specialise(model_.loaded().graph, inputs_, {})));
+      report_.extensions = lamina::check_extensions(specialise(model_.loaded().graph, inputs_, {}));
     });
     return report_.faults() == 0;
   }
@@ -282,8 +260,7 @@ CheckReport check_extensions(const std::vector<std::string>& paths, const CheckO
       CheckReport report;
       report.extensions.emplace();
       for (const auto& library : libraries.all()) {
-        for (auto& trial : trials_of(check_operations(*library)))
-          report.extensions->push_back(std::move(trial));
+        for (auto& trial : check_operations(*library)) report.extensions->push_back(std::move(trial));
         report.operations += library->operations.size();
         if (progress)
           progress("trying custom layers", static_cast<double>(&library - libraries.all().data() + 1) /

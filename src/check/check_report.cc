@@ -1,9 +1,12 @@
 /// What there is to say about a check: lines, a document.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <set>
 
 #include "base/guard.h"
+#include "base/json_text.h"
 #include "check/difference.h"
 #include "lamina/check.h"
 
@@ -11,17 +14,6 @@ namespace lamina {
 namespace {
 
 const char* word_of(bool ok) { return ok ? "ok  " : "FAIL"; }
-
-std::string words_of(const CheckedDifference& d) {
-  return to_string(checking::Difference{.comparable = d.comparable,
-                                        .within = d.within,
-                                        .max = d.max,
-                                        .mean = d.mean,
-                                        .largest = d.largest,
-                                        .limit = d.limit,
-                                        .mismatches = d.mismatches,
-                                        .undecided = d.undecided});
-}
 
 std::string drift_in_words(const CheckedDifference& d) {
   if (!d.comparable) return "it has another shape";
@@ -39,18 +31,18 @@ std::string line_of(const CustomLayerTrial& t) {
 
 std::string line_of(const CheckedValue& v) {
   return fmt::format("{}  {:<40} {:<57} {}", word_of(v.ok()), v.name, "rewritten: " + v.made_by,
-                     v.problem.empty() ? words_of(v.difference) : v.problem);
+                     v.problem.empty() ? checking::to_string(v.difference) : v.problem);
 }
 
 std::string line_of(const CheckedLayer& l) {
   return fmt::format("{}  {:<40} {:<24} {:<32} {}", word_of(l.ok()), l.name, l.op, l.kernel,
-                     l.note.empty() ? words_of(l.difference) : l.note);
+                     l.note.empty() ? checking::to_string(l.difference) : l.note);
 }
 
 std::string line_of(const CheckedOutput& o) {
   if (!o.note.empty()) return fmt::format("none  output {}: {}", o.name, o.note);
   return fmt::format("{}  output {} against the {}: {}", word_of(o.ok()), o.name, o.against,
-                     o.agreement ? o.agreement->text : words_of(o.difference));
+                     o.agreement ? o.agreement->text : checking::to_string(o.difference));
 }
 
 std::string line_of(const PrecisionDrift& d) {
@@ -205,8 +197,7 @@ std::string CheckReport::json() const {
       j["precision"] = precision;
       if (bisect) j["bisect"] = json_of(*bisect);
     }
-    // Names come from files and may be no UTF-8.
-    return j.dump(1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+    return json_text(j);
   });
 }
 

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "lamina/check.h"
 #include "lamina/tensor.h"
 
 namespace lamina::checking {
@@ -19,13 +20,7 @@ inline constexpr Tolerance kOfHalf{1e-3, 1e-2};     ///< for half-precision tens
 /// Tolerance between two graphs that the interpreter runs, which accumulates in double: 16 roundings to f32.
 inline constexpr Tolerance kOfRewriting{1e-30, 0x1p-20};
 
-struct Difference {
-  bool comparable = true;  ///< same type and shape
-  bool within = true;
-  double max = 0, mean = 0, largest = 0, limit = 0;
-  std::size_t mismatches = 0;  ///< integers that differ, values not finite in one only
-  std::size_t undecided = 0;   ///< beyond the limit, but by what roundings may change
-};
+using Difference = CheckedDifference;
 
 /// Half-precision tensors have kOfHalf, whatever is asked.
 Difference difference(const Tensor& got, const Tensor& wanted, const Tolerance& tolerance = kOfKernels);

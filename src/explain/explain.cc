@@ -8,6 +8,7 @@
 #include "api/inside.h"
 #include "api/saving.h"
 #include "base/guard.h"
+#include "base/json_text.h"
 #include "base/users_calls.h"
 #include "explain/documents.h"
 #include "explain/explaining.h"
@@ -19,11 +20,6 @@
 
 namespace lamina {
 namespace {
-
-/// Names come from files and may be no UTF-8.
-std::string text_of(const nlohmann::json& document) {
-  return document.dump(1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
-}
 
 /// Without what Options::max_isa leaves out. The level of that machine for oneDNN, too, where that can be
 /// had: it answers for itself then.
@@ -141,7 +137,7 @@ RuleAnswer Explanation::why(std::string_view rule, std::string_view layer) const
 }
 
 std::string RuleAnswer::json() const {
-  return guarded("RuleAnswer::json", [&] { return text_of(to_json(*this)); });
+  return guarded("RuleAnswer::json", [&] { return json_text(to_json(*this)); });
 }
 
 std::vector<std::string> Explanation::plans() const {
@@ -177,7 +173,7 @@ std::string Explanation::json(const ExplainDocument& part) const {
       document["layers"] = to_json(shown, timed());
       if (part.plans) document["plans"] = plans();
       if (!part.layer && !part.plans) document["verdict"] = to_json(state.verdict());
-      return text_of(document);
+      return json_text(document);
     });
   });
 }

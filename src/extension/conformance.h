@@ -9,18 +9,11 @@
 #include "extension/extensions.h"
 #include "extension/kernel.h"
 #include "graph/graph.h"
+#include "lamina/check.h"
 
 namespace lamina {
 
-struct ConformanceRow {
-  std::string node;       ///< its label
-  std::string op;         ///< "libgate.so: com.example:Gate"
-  std::string tried;      ///< "channels_last (channels_last -> channels_last), f32[2,3,8,8]"
-  std::string problem;    ///< a sentence; empty: none
-  bool skipped = false;   ///< nothing was tried
-  std::string note = {};  ///< what was not tried, and why
-  bool ok() const { return problem.empty(); }
-};
+using ConformanceRow = CustomLayerTrial;
 
 /// Time limit of each trial.
 constexpr std::chrono::seconds kTrialTime{20};

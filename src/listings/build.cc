@@ -12,13 +12,13 @@
 #include "base/cpu.h"
 #include "base/error.h"
 #include "base/guard.h"
+#include "base/json_text.h"
 #include "base/log.h"
 #include "base/machine.h"
 #include "base/topology.h"
 #include "explain/machine_file.h"
 #include "kernels/versions.h"
 #include "lamina/listings.h"
-#include "listings/json_text.h"
 
 namespace lamina {
 namespace {

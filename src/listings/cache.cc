@@ -1,8 +1,8 @@
 /// Folders of compiled models.
 #include "api/at_work.h"
 #include "base/guard.h"
+#include "base/json_text.h"
 #include "lamina/listings.h"
-#include "listings/json_text.h"
 #include "saved/folder.h"
 
 namespace lamina {

@@ -2,9 +2,9 @@
 #include "api/at_work.h"
 #include "api/inside.h"
 #include "base/guard.h"
+#include "base/json_text.h"
 #include "draw/totals.h"
 #include "lamina/listings.h"
-#include "listings/json_text.h"
 #include "ops/unused_inputs.h"
 
 namespace lamina {

@@ -3,11 +3,11 @@
 
 #include "api/at_work.h"
 #include "base/guard.h"
+#include "base/json_text.h"
 #include "formats/supported.h"
 #include "kernels/kernel.h"
 #include "lamina/listings.h"
 #include "listings/extension_list.h"
-#include "listings/json_text.h"
 #include "ops/operators.h"
 #include "rules/extension_rules.h"
 #include "rules/rules.h"

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/guard.h"
+#include "base/json_text.h"
 #include "base/text.h"
 #include "lamina/benchmark.h"
 
@@ -127,10 +128,7 @@ json document_of(const BenchmarkReport& r) {
 }  // namespace
 
 std::string BenchmarkReport::json() const {
-  return guarded("BenchmarkReport::json", [&] {
-    // Names come from files and may be no UTF-8.
-    return document_of(*this).dump(1, ' ', false, json::error_handler_t::replace) + "\n";
-  });
+  return guarded("BenchmarkReport::json", [&] { return json_text(document_of(*this)); });
 }
 
 }  // namespace lamina

@@ -2,6 +2,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/guard.h"
+#include "base/json_text.h"
 #include "lamina/optimize.h"
 
 namespace lamina {
@@ -43,8 +44,7 @@ std::string OptimizeReport::json() const {
                                   {"exempt", exempt},
                                   {"notes", notes},
                                   {"warnings", warnings}};
-    // Names come from files and may be no UTF-8.
-    return document.dump(1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+    return json_text(document);
   });
 }
 

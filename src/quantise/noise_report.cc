@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/guard.h"
+#include "base/json_text.h"
 #include "draw/report_page.h"
 #include "draw/text.h"
 #include "lamina/check.h"
@@ -288,10 +289,7 @@ std::vector<std::string> NoiseReport::lines() const {
 }
 
 std::string NoiseReport::json() const {
-  return guarded("NoiseReport::json", [&] {
-    // Names come from files and may be no UTF-8.
-    return document_of(*this).dump(1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
-  });
+  return guarded("NoiseReport::json", [&] { return json_text(document_of(*this)); });
 }
 
 std::string NoiseReport::html() const {

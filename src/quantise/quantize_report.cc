@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/guard.h"
+#include "base/json_text.h"
 #include "draw/report_page.h"
 #include "draw/text.h"
 #include "lamina/quantize.h"
@@ -154,8 +155,7 @@ std::string QuantizeReport::json() const {
                                   {"notes", notes},
                                   {"outputs", rows_of(outputs)},
                                   {"layers", rows_of(layers)}};
-    // Names come from files and may be no UTF-8.
-    return document.dump(1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+    return json_text(document);
   });
 }
 

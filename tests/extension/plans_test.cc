@@ -73,7 +73,7 @@ std::vector<std::string> checked(const IrText& ir, const Options& given = {}) {
                                           {{"y", request.output(0), {}}},
                                           false});
   EXPECT_EQ(found.faults(), 0U);
-  for (const auto& row : found.outputs) EXPECT_TRUE(row.ok()) << to_string(row.difference);
+  for (const auto& row : found.outputs) EXPECT_TRUE(row.ok()) << checking::to_string(row.difference);
   return labels(request);
 }
 

@@ -131,13 +131,13 @@ std::string faults_of(const checking::Findings& found) {
   for (const auto& v : found.values)
     if (!v.ok())
       return fmt::format("rewritten value of {} ({}) is wrong: {}", v.made_by, v.name,
-                         v.problem.empty() ? to_string(v.difference) : v.problem);
+                         v.problem.empty() ? checking::to_string(v.difference) : v.problem);
   for (const auto& l : found.layers)
     if (!l.ok())
       return fmt::format("kernel {} of {} ({}) is wrong: {}", l.kernel, l.op, l.name,
-                         to_string(l.difference));
+                         checking::to_string(l.difference));
   for (const auto& o : found.outputs)
-    if (!o.ok()) return fmt::format("output {} is wrong: {}", o.name, to_string(o.difference));
+    if (!o.ok()) return fmt::format("output {} is wrong: {}", o.name, checking::to_string(o.difference));
   return {};
 }
 

@@ -139,7 +139,7 @@ std::string rewriting_problem(const Graph& original, const Graph& rewritten, con
   for (const auto& v : checking::judge_rewriting(original, run.inputs, rewritten).values)
     if (!v.ok())
       return fmt::format("rewriting: value {} made by {}: {}\n{}", v.name, v.made_by,
-                         v.problem.empty() ? to_string(v.difference) : v.problem,
+                         v.problem.empty() ? checking::to_string(v.difference) : v.problem,
                          print_graph(rewritten, {true, 16}).text);
   return {};
 }
