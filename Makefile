@@ -51,8 +51,8 @@ foreign: ## run packages from PyPI that call ONNX Runtime (OCR, speech, file typ
 	@$(call cmake,release,--target lamina_python)
 	@.deps/python/bin/python3 tests/python/foreign/compare.py
 
-asan: ## run the tests under the address and undefined-behaviour sanitizers
-	@scripts/bootstrap --test-models
+asan: ## run the tests under the address and undefined-behaviour sanitizers, those of the Python package, too
+	@scripts/bootstrap --test-models --python
 	@$(call cmake,asan)
 	@ctest --preset asan -j $(JOBS)
 

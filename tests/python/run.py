@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Runs a test file with pytest, on the package of the build (or LAMINA_PACKAGE), in the Python of scripts/bootstrap
 --python (or LAMINA_TEST_PYTHON). With LAMINA_INSTALLED_PYTHON: in that Python, on the wheel that is installed there
-(scripts/wheel-environments). Status 77: there is no such Python, or no package. Objects of the compiled module that are
+(scripts/wheel-environments). LAMINA_PYTHON_PRELOAD: the library of the address sanitizer that the module was built with.
+Status 77: there is no such Python, or no package. Objects of the compiled module that are
 left at the end are a failure."""
 
 import os
@@ -23,6 +24,12 @@ if package and not list(Path(package, "lamina").glob("_lamina.*so")):
 environment = dict(os.environ, PYTHONDONTWRITEBYTECODE="1")
 if package:
     environment["PYTHONPATH"] = package
+if preload := os.environ.get("LAMINA_PYTHON_PRELOAD"):
+    # The sanitizer looks for the functions that throw when it begins: the C++ library must be there by then. Python keeps
+    # objects until the end of the process, which are no leaks of ours.
+    environment["LD_PRELOAD"] = f"{preload} libstdc++.so.6"
+    environment["ASAN_OPTIONS"] = "detect_leaks=0:" + environment.get("ASAN_OPTIONS", "")
+    environment["PYTHONMALLOC"] = "malloc"  # Python's own allocator hides what is freed
 files = sys.argv[1:]
 command = [str(python), "-m", "pytest", "-q", "-p", "no:cacheprovider", "-rs", *files]
 ran = subprocess.run(command, env=environment, stderr=subprocess.PIPE, text=True, check=False)
