@@ -1,8 +1,9 @@
 # The modules of src/. Each is a static library lamina_NAME of all its .cc files, and links modules below it only.
 
-# lamina_module(NAME BELOW modules... USES libraries...)
+# lamina_module(NAME BELOW modules... USES libraries...), or for one that has the modules below it from the shared
+# library: lamina_module(NAME CALLS modules... USES libraries...)
 function(lamina_module module)
-  cmake_parse_arguments(arg "" "" "BELOW;USES" ${ARGN})
+  cmake_parse_arguments(arg "" "" "BELOW;CALLS;USES" ${ARGN})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/${module}/*.cc)
   list(FILTER sources EXCLUDE REGEX "/src/tool/main\\.cc$")
   list(TRANSFORM arg_BELOW PREPEND lamina_)
@@ -17,7 +18,9 @@ function(lamina_module module)
   lamina_hot_units(hot ${sources})
   list(REMOVE_ITEM sources ${hot})
   lamina_unite(lamina_${module} ${sources})
-  set_property(GLOBAL APPEND PROPERTY LAMINA_MODULES lamina_${module})
+  if(NOT arg_CALLS)
+    set_property(GLOBAL APPEND PROPERTY LAMINA_MODULES lamina_${module})
+  endif()
 endfunction()
 
 # Units whose loops a run or a load spends its time in, by file name, get all optimisations; the others would only compile longer.

@@ -11,7 +11,7 @@ import re
 import sys
 from pathlib import Path
 
-MODULE = re.compile(r"^ *lamina_module\((\w+)(?: BELOW ([\w ]+?))?(?: USES [^)]*)?\)", re.MULTILINE)
+MODULE = re.compile(r"^ *lamina_module\((\w+)(?: (?:BELOW|CALLS) ([\w ]+?))?(?: USES [^)]*)?\)", re.MULTILINE)
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^>"]+)[>"]', re.MULTILINE)
 POSIX = re.compile(
     r"^(unistd|fcntl|pthread|sched|dirent|dlfcn|poll|signal|termios|netdb|glob|syslog|strings|ftw|pwd"

@@ -249,6 +249,15 @@ LAMINA_C_API void lamina_c_options_free(lamina_c_options* options);
 
 /* ---- Models ---- */
 
+/* The shape that an input is to have. */
+typedef struct lamina_c_input_shape {
+  size_t size;
+  const char* name;
+  size_t rank;
+  const int64_t* dims; /* -1: any size */
+  const int64_t* most; /* null: each size is as `dims` says; else any from dims[i] to most[i] */
+} lamina_c_input_shape;
+
 typedef struct lamina_c_read_options {
   size_t size;
   /* Inputs of an ONNX model that have a value in it, by name: they can be set. */
@@ -265,6 +274,9 @@ typedef struct lamina_c_read_options {
   const lamina_c_options* limits;
   /* Cancels the reading; null: nothing does. */
   const lamina_c_stop* stop;
+  /* Shapes of inputs in place of the file's (lamina::ReadOptions::input_shapes). */
+  const lamina_c_input_shape* input_shapes;
+  size_t input_shape_count;
 } lamina_c_read_options;
 
 /* Data of a model in memory that lies in a file of its own. */
@@ -331,6 +343,11 @@ LAMINA_C_API lamina_c_status lamina_c_model_metadata(const lamina_c_model* model
  * lamina_c_list_text(). */
 LAMINA_C_API lamina_c_status lamina_c_model_warnings(const lamina_c_model* model, lamina_c_list** list);
 LAMINA_C_API lamina_c_status lamina_c_model_unsupported(const lamina_c_model* model, lamina_c_list** list);
+/* The outputs if inputs have these shapes, by the layers' rules alone; an input that is not named keeps its
+ * own. A size is -1 where it depends on values. A list for lamina_c_list_port(). */
+LAMINA_C_API lamina_c_status lamina_c_model_output_ports(const lamina_c_model* model,
+                                                         const lamina_c_input_shape* shapes, size_t count,
+                                                         lamina_c_list** list);
 LAMINA_C_API void lamina_c_model_free(lamina_c_model* model);
 
 /* ---- Compiled models ---- */
@@ -341,6 +358,7 @@ typedef struct lamina_c_compiled_info {
   int32_t threads;         /* of one stream */
   size_t optimal_requests; /* requests that keep all streams busy */
   size_t weight_memory;    /* bytes of packed weights so far */
+  size_t plans;            /* in memory, each for other input shapes, or for a part of the model */
 } lamina_c_compiled_info;
 
 /* Makes a model ready for this processor. Null options: the defaults. Later changes of the options do not
@@ -359,6 +377,10 @@ LAMINA_C_API lamina_c_status lamina_c_compiled_find(const lamina_c_compiled* com
 LAMINA_C_API lamina_c_status lamina_c_compiled_output_ports(const lamina_c_compiled* compiled, size_t count,
                                                             const size_t* ranks, const int64_t* const* dims,
                                                             lamina_c_list** list);
+/* Plans for inputs of these shapes now, so that the first run with them need not, and
+ * lamina_c_compiled_save() writes the plan. */
+LAMINA_C_API lamina_c_status lamina_c_compiled_plan(const lamina_c_compiled* compiled, size_t count,
+                                                    const size_t* ranks, const int64_t* const* dims);
 LAMINA_C_API lamina_c_status lamina_c_compiled_get(const lamina_c_compiled* compiled,
                                                    lamina_c_compiled_info* info);
 /* The value of a property (an option in use, or a fact) by its key, as lamina_c_tensor_text() gives texts. */
@@ -488,9 +510,10 @@ typedef struct lamina_c_entry {
 
 typedef struct lamina_c_option {
   size_t size;
-  const char* key;    /* "CPU_THREADS_NUM" */
-  const char* values; /* the accepted values, in words */
-  const char* help;   /* a sentence */
+  const char* key;     /* "CPU_THREADS_NUM" */
+  const char* values;  /* the accepted values, in words */
+  const char* help;    /* a sentence */
+  const char* setting; /* `key`, or of several keys that set the same the first */
 } lamina_c_option;
 
 typedef struct lamina_c_property {

@@ -18,6 +18,7 @@
 
 #include "lamina/export.h"
 #include "lamina/options.h"
+#include "lamina/partial_shape.h"
 #include "lamina/tensor.h"
 
 struct lamina_host;       // lamina/extension.h
@@ -71,6 +72,11 @@ struct ReadOptions {
   /// The model's second file, if it is not beside the first with the same name: the .bin of an IR,
   /// the caffemodel of a Caffe network's prototxt, or the other way round. Not for a model in memory.
   std::string weights = {};
+  /// Shapes of inputs in place of the file's, by name: {{"image", {1, 3, -1, {1, 640}}}}. The shapes of all
+  /// other tensors follow from them. Sizes of a compiled model that are open may be given, others are fixed.
+  /// Throws Error(bad_input) for an unknown name, and if the layers do not take these shapes;
+  /// Error(bad_option) for a size that is below 0 or a range that is empty.
+  NamedShapes input_shapes = {};
   /// Limits for untrusted models: they hold while the model is read, and for all that is compiled from it.
   ModelLimits limits = {};
   /// Cancels the reading: when a stop is requested, from any thread, Model's constructor or from_memory()
@@ -123,6 +129,14 @@ class Model {
   LAMINA_API const std::map<std::string, std::string>& metadata() const;
   /// "ONNX", "OpenVINO IR", "Caffe", "TensorFlow", "oneDNN Graph"
   LAMINA_API const std::string& format() const;
+  /// True if CompiledModel::save wrote the model's file.
+  LAMINA_API bool is_compiled() const;
+  /// The input shapes for which such a file has plans; each element has a shape for every input.
+  LAMINA_API const std::vector<std::vector<Dims>>& compiled_for() const;
+  /// The outputs if inputs have these shapes, by the layers' rules alone; an input that is not named keeps its
+  /// own. -1 is left where a size depends on values. Throws Error(bad_input) for an unknown name, and when the
+  /// layers do not take the shapes; Error(bad_option) as ReadOptions::input_shapes.
+  LAMINA_API std::vector<Port> output_ports(const NamedShapes& input_shapes) const;
   /// Oddities in the file that the reader could cope with, a line each.
   LAMINA_API const std::vector<std::string>& warnings() const;
   /// Paths of the files that the model was read from, the one that the caller named first; none for a model
@@ -290,6 +304,12 @@ class CompiledModel {
   /// The outputs for inputs of these shapes (in the model's order), found without running: -1 is left where a
   /// size depends on values. Throws Error(bad_input) when the model cannot run on them.
   LAMINA_API std::vector<Port> output_ports(const std::vector<Dims>& input_shapes) const;
+  /// Plans for inputs of these shapes (in the model's order) now, so that the first run with them need not,
+  /// and save() writes the plan. Parts whose shapes depend on values are planned when they run. Throws
+  /// Error(bad_input) when the model cannot run on them.
+  LAMINA_API void plan(const std::vector<Dims>& input_shapes) const;
+  /// Number of plans in memory: see Options::cached_plans.
+  LAMINA_API std::size_t plans() const;
   LAMINA_API Request create_request() const;
   /// Convenience: runs one inference on a request from an internal pool, which keeps neither inputs nor
   /// results; variables begin with their initial values. Inputs are in the model's order.

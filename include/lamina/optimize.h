@@ -4,7 +4,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <limits>
 #include <map>
 #include <optional>
 #include <string>
@@ -16,6 +15,7 @@
 #include "lamina/export.h"
 #include "lamina/log.h"
 #include "lamina/model.h"
+#include "lamina/partial_shape.h"
 #include "lamina/progress.h"
 #include "lamina/tensor.h"
 
@@ -33,20 +33,6 @@ class LAMINA_API FaqError : public Error {
  private:
   int question_;
 };
-
-/// A size of a shape: a number, or any from `least` to `most`.
-struct Dimension {
-  static constexpr std::int64_t kUnbounded = std::numeric_limits<std::int64_t>::max();
-  std::int64_t least = 0, most = kUnbounded;
-
-  Dimension() = default;  ///< any size
-  /// This size; -1: any.
-  Dimension(std::int64_t size)  // NOLINT(google-explicit-constructor): a number is a size
-      : least(size == -1 ? 0 : size), most(size == -1 ? kUnbounded : size) {}
-  Dimension(std::int64_t from, std::int64_t to) : least(from), most(to) {}
-};
-/// {1, 3, -1, {1, 640}}
-using PartialShape = std::vector<Dimension>;
 
 /// A place where the network is to begin, or an input that becomes a constant.
 struct InputCut {
@@ -84,8 +70,8 @@ struct OptimizeOptions {
   std::vector<std::string> output = {};  ///< where it ends, in this order; none: its outputs
   std::vector<InputCut> freeze_placeholder_with_value = {};  ///< further places that become constants
   std::vector<PartialShape> input_shape = {};  ///< of `input` in its order, else of the model's inputs
-  std::map<std::string, PartialShape, std::less<>> shape = {};  ///< of the model's inputs by name
-  std::int64_t batch = 0;  ///< of all inputs, without other shapes; 0: as it is
+  NamedShapes shape = {};                      ///< of the model's inputs by name
+  std::int64_t batch = 0;                      ///< of all inputs, without other shapes; 0: as it is
 
   std::vector<LayoutChange> layout = {};
   std::vector<ChannelValues> mean_values = {};   ///< subtracted from inputs

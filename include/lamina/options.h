@@ -136,9 +136,10 @@ struct Options {
 };
 
 struct OptionInfo {
-  std::string key;     ///< "CPU_THREADS_NUM"
-  std::string values;  ///< the accepted values, in words
-  std::string help;    ///< a sentence
+  std::string key;           ///< "CPU_THREADS_NUM"
+  std::string values;        ///< the accepted values, in words
+  std::string help;          ///< a sentence
+  std::string setting = {};  ///< `key`, or of several keys that set the same the first
 };
 /// Every key of Options::set.
 LAMINA_API std::vector<OptionInfo> option_list();

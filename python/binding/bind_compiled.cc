@@ -148,12 +148,6 @@ nb::list property_rows(const std::vector<Property>& properties) {
   return rows;
 }
 
-template <class Function>
-auto unlocked(Function&& function) {
-  const Unlocked release;
-  return function();
-}
-
 }  // namespace
 
 void bind_compiled(nb::module_& m) {
@@ -181,6 +175,16 @@ void bind_compiled(nb::module_& m) {
           nb::arg("shapes"),
           nb::sig("def rows_for_shapes(self, shapes: list[list[int]]) -> list[tuple[typing.Any, ...]]"),
           "What the Ports of the outputs are made of, for inputs of these shapes.")
+      .def(
+          "plan_shapes",
+          [](const Compiled& self, const std::vector<Dims>& shapes) {
+            unlocked([&] { self.core->model().plan(shapes); });
+          },
+          nb::arg("shapes"), nb::sig("def plan_shapes(self, shapes: list[list[int]]) -> None"),
+          "Plans for inputs of these shapes.")
+      .def_prop_ro(
+          "plans", [](const Compiled& self) { return self.core->model().plans(); },
+          "Number of plans in memory: one for each combination of input shapes, and for parts of the model.")
       .def_prop_ro(
           "threads", [](const Compiled& self) { return self.core->model().threads(); },
           "Threads of one stream.")

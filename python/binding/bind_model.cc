@@ -1,5 +1,6 @@
 #include <nanobind/stl/map.h>
 #include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
@@ -7,6 +8,7 @@
 #include "errors.h"
 #include "interrupts.h"
 #include "long_work.h"
+#include "sizes.h"
 
 namespace lamina::python {
 namespace {
@@ -48,7 +50,8 @@ Model read(const Source& source, const ReadOptions& options) {
 
 void make(Read* self, const nb::bytes& path, nb::handle data, nb::handle weights,
           const nb::dict& external_data, std::vector<std::string> settable,
-          std::vector<std::string> extensions, const std::map<std::string, std::string>& limits) {
+          std::vector<std::string> extensions, const std::map<std::string, std::string>& limits,
+          const std::map<std::string, Sizes>& input_shapes) {
   release_let_go();
   Source source;
   source.path.assign(path.c_str(), path.size());
@@ -65,6 +68,7 @@ void make(Read* self, const nb::bytes& path, nb::handle data, nb::handle weights
   Options wanted;
   for (const auto& [key, value] : limits) wanted.set(key, value);
   options.limits = wanted.limits;
+  options.input_shapes = named_shapes(input_shapes);
   auto* read_into = new (self) Read{.model = {}, .limits = wanted.limits};
   try {
     stoppable(options.stop, [&] { read_into->model = read(source, options); });
@@ -89,9 +93,10 @@ void bind_model(nb::module_& m) {
       .def(
           "__init__", &make, nb::arg("path"), nb::arg("data").none(), nb::arg("weights").none(),
           nb::arg("external_data"), nb::arg("settable"), nb::arg("extensions"), nb::arg("limits"),
+          nb::arg("input_shapes"),
           nb::sig("def __init__(self, path: bytes, data: bytes | None, weights: bytes | None, external_data: "
-                  "dict[str, bytes], settable: list[str], extensions: list[str], limits: dict[str, str]) -> "
-                  "None"),
+                  "dict[str, bytes], settable: list[str], extensions: list[str], limits: dict[str, str], "
+                  "input_shapes: dict[str, list[tuple[int, int]]]) -> None"),
           "Reads the file `path`, or the bytes `data`; `weights` is a path or the bytes.")
       .def(
           "input_rows", [](const Read& self) { return rows_of(of(self).inputs()); },
@@ -102,6 +107,19 @@ void bind_model(nb::module_& m) {
       .def(
           "variable_rows", [](const Read& self) { return rows_of(of(self).variables()); },
           nb::sig("def variable_rows(self) -> list[tuple[typing.Any, ...]]"), "What Port is made of.")
+      .def(
+          "rows_for_shapes",
+          [](const Read& self, const std::map<std::string, Sizes>& shapes) {
+            const auto wanted = named_shapes(shapes);
+            return rows_of(unlocked([&] { return of(self).output_ports(wanted); }));
+          },
+          nb::arg("shapes"),
+          nb::sig("def rows_for_shapes(self, shapes: dict[str, list[tuple[int, int]]]) -> "
+                  "list[tuple[typing.Any, ...]]"),
+          "What the Ports of the outputs are made of, for inputs of these shapes.")
+      .def_prop_ro(
+          "is_compiled", [](const Read& self) { return of(self).is_compiled(); },
+          "True if CompiledModel.save() wrote the model's file.")
       .def_prop_ro(
           "metadata",
           [](const Read& self) {

@@ -12,6 +12,7 @@
 #include "lamina/optimize.h"
 #include "lamina/quantize.h"
 #include "long_work.h"
+#include "sizes.h"
 
 namespace lamina::python {
 namespace {
@@ -28,14 +29,6 @@ void take(const nb::dict& from, const char* key, T& field) {
 template <class T>
 void take(const nb::dict& from, const char* key, std::optional<T>& field) {
   if (from.contains(key)) field = nb::cast<T>(from[key]);
-}
-
-using Sizes = std::vector<std::pair<std::int64_t, std::int64_t>>;  // least and most; -1: no bound
-
-PartialShape shape_of(const Sizes& sizes) {
-  PartialShape out;
-  for (const auto& [least, most] : sizes) out.emplace_back(least, most == -1 ? Dimension::kUnbounded : most);
-  return out;
 }
 
 using CutRow = std::tuple<std::string, std::optional<Sizes>, std::string, std::optional<std::string>>;

@@ -36,6 +36,12 @@ class Unlocked {
   PyThreadState* state_;
 };
 
+template <class Function>
+auto unlocked(Function&& function) {
+  const Unlocked release;
+  return function();
+}
+
 // Each file registers its part of the module.
 void bind_errors(nb::module_& m);
 void bind_model(nb::module_& m);

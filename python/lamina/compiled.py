@@ -78,6 +78,13 @@ class CompiledModel(_lamina.CompiledBase):
         """
         return ports_of(self.rows_for_shapes([list(shape) for shape in shapes]))
 
+    def plan(self, *shapes: Sequence[int]) -> None:
+        """Plans for inputs of these shapes now, so that the first run with them need not, and save() writes the plan.
+
+        Raises BadInput when the model cannot run on these shapes.
+        """
+        self.plan_shapes([list(shape) for shape in shapes])
+
     def request(self) -> Request:
         """A new request, to which arrays can be bound. One for each thread."""
         return Request(self)

@@ -7,7 +7,7 @@ from typing import Any, Literal, TypeAlias
 from lamina import _lamina
 from lamina._proto import Buffer, ModelProto, ONNXProgram, bytes_of_model
 from lamina.compiled import CompiledModel
-from lamina.ports import Port, ports_of
+from lamina.ports import Port, Shape, ports_of, sizes_of
 
 StrPath: TypeAlias = str | os.PathLike[str]
 Precision: TypeAlias = Literal["model", "f32", "bf16", "f16"]
@@ -44,6 +44,7 @@ class Model(_lamina.ModelBase):
         weights: StrPath | Buffer | None = None,
         external_data: Mapping[str, Buffer] | None = None,
         limits: Mapping[str, object] | None = None,
+        input_shapes: Mapping[str, Shape] | None = None,
     ) -> None:
         """Reads a model from a path, from bytes, from an onnx.ModelProto, or from what torch.onnx.export() gives.
 
@@ -51,10 +52,11 @@ class Model(_lamina.ModelBase):
         extensions: libraries of custom layers. weights: the second file of an IR or a Caffe network, as a path if
         `model` is a path, as bytes if it is bytes. external_data: data of an ONNX model in memory, by the location
         that its tensors give. limits: for untrusted models, by the names in lamina::ModelLimits ("memory",
-        "run_seconds", "denied_operators", ...).
+        "run_seconds", "denied_operators", ...). input_shapes: shapes of inputs in place of the file's, by name; a size
+        may be None (any) or (least, most): {"image": [1, 3, None, (1, 640)]}.
 
         The GIL is released, and Ctrl-C is noticed. Raises BadFile when the file is missing or damaged, BadOption for a
-        settable input that does not exist, OverLimit, and Extension for a library that fails. A model with operators
+        settable input that does not exist, BadInput for shapes that the layers do not take, OverLimit, and Extension for a library that fails. A model with operators
         that lamina does not have can be read; compiling it raises Unsupported.
         """
         path, data, second = b"", None, None
@@ -78,6 +80,7 @@ class Model(_lamina.ModelBase):
             "extensions": [os.fspath(one) for one in extensions],
             "weights": weights,
             "limits": dict(limits or {}),
+            "input_shapes": dict(input_shapes or {}),
         }
         super().__init__(
             path,
@@ -87,6 +90,7 @@ class Model(_lamina.ModelBase):
             self._reading["settable"],
             self._reading["extensions"],
             _settings_of_limits(limits),
+            {name: sizes_of(shape) for name, shape in (input_shapes or {}).items()},
         )
         self._stamp = _stamp_of(self._path) if self._path else None
 
@@ -104,6 +108,14 @@ class Model(_lamina.ModelBase):
     def variables(self) -> tuple[Port, ...]:
         """Values that a request keeps from run to run (ReadValue and Assign of OpenVINO); most models have none."""
         return ports_of(self.variable_rows())
+
+    def outputs_for(self, shapes: Mapping[str, Shape]) -> tuple[Port, ...]:
+        """The outputs if inputs have these shapes, by the layers' rules alone; sizes that depend on values stay open.
+
+        Sizes are as for `input_shapes`; an input that is not named keeps its own. Raises BadInput when the layers do not
+        take these shapes.
+        """
+        return ports_of(self.rows_for_shapes({name: sizes_of(shape) for name, shape in shapes.items()}))
 
     def compile(
         self,
@@ -171,6 +183,7 @@ def load(
     weights: StrPath | Buffer | None = None,
     external_data: Mapping[str, Buffer] | None = None,
     limits: Mapping[str, object] | None = None,
+    input_shapes: Mapping[str, Shape] | None = None,
 ) -> CompiledModel:
     """Reads a model and makes it ready for this processor: `Model(model, ...).compile(...)`, which explain the options.
 
@@ -183,6 +196,7 @@ def load(
         weights=weights,
         external_data=external_data,
         limits=limits,
+        input_shapes=input_shapes,
     )
     return read.compile(
         threads=threads,

@@ -19,10 +19,8 @@ from lamina.offline_reports import (
     QuantizedOutput,
     QuantizeReport,
 )
+from lamina.ports import Shape, sizes_of
 
-#: A size: a number, None (any), or the least and the most.
-Size: TypeAlias = int | None | tuple[int, int | None]
-Shape: TypeAlias = Sequence[Size]
 #: Numbers for each channel: of the only input or of all in their order, or of inputs by name.
 ChannelValues: TypeAlias = Sequence[float] | Mapping[str, Sequence[float]] | str
 AnyModel: TypeAlias = StrPath | Buffer | ModelProto | ONNXProgram | Model
@@ -128,7 +126,7 @@ def optimize(
     options.update(
         (name, value)
         for name, value in {
-            "shape": {key: _sizes(one) for key, one in (shape or {}).items()},
+            "shape": {key: sizes_of(one) for key, one in (shape or {}).items()},
             "batch": batch,
             "scale": scale,
             "mean_file": None if mean_file is None else os.fsencode(mean_file),
@@ -252,20 +250,6 @@ def _model_to_read(model: AnyModel, reading: Mapping[str, Any]) -> tuple[Model |
     return Model(model, **reading), b""
 
 
-def _sizes(shape: Shape) -> list[tuple[int, int]]:
-    """The least and the most of each size; -1: no bound."""
-    out = []
-    for size in shape:
-        if size is None or size == -1:
-            out.append((0, -1))
-        elif isinstance(size, tuple):
-            least, most = size
-            out.append((least, -1 if most is None else most))
-        else:
-            out.append((int(size), int(size)))
-    return out
-
-
 def _text_of_value(value: object) -> str:
     """A value that something is frozen to, as the Model Optimizer has it."""
     if isinstance(value, str):
@@ -282,7 +266,7 @@ def _cuts(cuts: Sequence[InputCut | str]) -> list[tuple[str, list[tuple[int, int
         rows.append(
             (
                 name,
-                None if shape is None else _sizes(shape),
+                None if shape is None else sizes_of(shape),
                 dtype or "",
                 None if value is None else _text_of_value(value),
             )
@@ -312,7 +296,7 @@ _TYPED: dict[str, Callable[[Any], object]] = {
     "freeze_placeholder_with_value": lambda values: _cuts(
         [InputCut(name, value=value) for name, value in values.items()]
     ),
-    "input_shape": lambda shapes: [_sizes(shape) for shape in shapes],
+    "input_shape": lambda shapes: [sizes_of(shape) for shape in shapes],
     "layout": _layouts,
     "mean_values": _channel_values,
     "scale_values": _channel_values,

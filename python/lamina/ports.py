@@ -1,10 +1,14 @@
 """Inputs and outputs of models."""
 
-from collections.abc import Iterable
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
+
+#: A size: a number, None (any), or the least and the most.
+Size: TypeAlias = int | None | tuple[int, int | None]
+Shape: TypeAlias = Sequence[Size]
 
 
 class Port(NamedTuple):
@@ -45,3 +49,17 @@ def ports_of(rows: Iterable[tuple[Any, ...]]) -> tuple[Port, ...]:
             )
         ports.append(Port(name, dtype, numpy_dtype, shape, value))
     return tuple(ports)
+
+
+def sizes_of(shape: Shape) -> list[tuple[int, int]]:
+    """The least and the most of each size; -1: no bound."""
+    out = []
+    for size in shape:
+        if size is None or size == -1:
+            out.append((0, -1))
+        elif isinstance(size, tuple):
+            least, most = size
+            out.append((least, -1 if most is None else most))
+        else:
+            out.append((int(size), int(size)))
+    return out

@@ -11,8 +11,6 @@ namespace lamina {
 struct Inside {
   static const LoadedModel& of(const Model& model);
   static std::shared_ptr<const LoadedModel> shared(const Model& model);
-  /// The model of a file, with other shapes of inputs than the file says.
-  static Model read(const std::string& path, const ReadOptions& options, const LoadedModel::Shapes& shapes);
   /// The model with another graph.
   static Model changed(const Model& model, Graph graph);
   /// Compiles for another machine: the plans can be looked at, but not run.

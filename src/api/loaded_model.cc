@@ -9,6 +9,7 @@
 #include "api/preparing.h"
 #include "base/arena.h"
 #include "base/error.h"
+#include "base/nearest.h"
 #include "base/text.h"
 #include "exec/variables.h"
 #include "extension/conformance.h"
@@ -134,6 +135,29 @@ std::string by_reason(const std::vector<Unsupported>& all) {
   return named < refusals.size() ? text + fmt::format("; and {} more", refusals.size() - named) : text;
 }
 
+void require_inputs(const std::vector<Port>& inputs, const NamedShapes& shapes, const std::string& path) {
+  std::vector<std::string> names;
+  for (const auto& p : inputs) names.push_back(p.name);
+  for (const auto& [name, sizes] : shapes)
+    if (std::find(names.begin(), names.end(), name) == names.end())
+      fail(ErrorCode::bad_input, "{}: input_shapes: there is no input \"{}\"{}", path, name,
+           did_you_mean(name, names));
+}
+
+/// What `body` finds wrong is the fault of these shapes: with its own the model can be read.
+template <class F>
+auto with_shapes(const std::map<std::string, Shape, std::less<>>& shapes, F&& body) {
+  try {
+    return body();
+  } catch (const Error& e) {
+    if (e.code() != ErrorCode::bad_file || shapes.empty()) throw;
+    std::string text;
+    for (const auto& [name, shape] : shapes)
+      text += fmt::format("{}\"{}\" {}", text.empty() ? "" : ", ", clipped(name, kName), to_string(shape));
+    fail(ErrorCode::bad_input, "the model cannot have inputs {}: {}", clipped(text, 150), e.what());
+  }
+}
+
 void check_layers(const Loaded& loaded) {
   for (const auto& row : check_extensions(loaded.graph))
     if (!row.ok())
@@ -152,42 +176,57 @@ std::string to_string(const Unsupported& u) {
   return one_line(u.reason.empty() ? out : out + ": " + u.reason);
 }
 
-LoadedModel::LoadedModel(const ModelSource& source, const ReadOptions& options, const Shapes& shapes)
+Shape shape_of(std::string_view what, const PartialShape& sizes) {
+  std::vector<Dim> dims;
+  for (const auto& s : sizes) {
+    if (s.least < 0 || s.most < s.least)
+      fail(ErrorCode::bad_option, "{}: a size from {} to {}, wanted sizes from 0 on, or -1 for any", what,
+           s.least, s.most);
+    dims.emplace_back(s.least, s.most);
+  }
+  return Shape(std::move(dims));
+}
+
+std::map<std::string, Shape, std::less<>> shapes_of(const NamedShapes& shapes) {
+  std::map<std::string, Shape, std::less<>> out;
+  for (const auto& [name, sizes] : shapes)
+    out.emplace(name, shape_of(fmt::format("input_shapes: \"{}\"", name), sizes));
+  return out;
+}
+
+LoadedModel::LoadedModel(const ModelSource& source, const ReadOptions& options)
     : path_(source.model()->path()),
       limits_(options.limits),
       settable_(options.settable),
-      derived_(!shapes.empty()) {
+      input_shapes_(options.input_shapes) {
   check_options({.limits = options.limits});
   const TokenSignal stop(options.stop);
   const auto what = path_ + ": reading";
   run_stoppable(preparing_rules(what, stop, limits_), [&] {
     stop_point();
-    read_within_limits(source, options, shapes);
+    read_within_limits(source, options);
   });
 }
 
-void LoadedModel::read_within_limits(const ModelSource& source, const ReadOptions& options,
-                                     const Shapes& shapes) {
+void LoadedModel::read_within_limits(const ModelSource& source, const ReadOptions& options) {
   bounds_ = bounds_of(limits_, source.model()->size());
   const ReadingWithin here(bounds_, limits_, path_);
-  read(source, options, shapes);
+  read(source, options);
   require_within(*this, limits_);
   if (!parts_.empty()) bounds_.given = bytes_of(parts_);
   if (wants_check(loaded_) && has_weights_) check_layers(loaded());  // forks
 }
 
-void LoadedModel::read(const ModelSource& source, const ReadOptions& options, const Shapes& shapes) {
+void LoadedModel::read(const ModelSource& source, const ReadOptions& options) {
   const AtWork here;
-  if (!CompiledFile::is_one(source.model()->bytes())) {
-    read_file(source, options, shapes);
-  } else {
-    if (!shapes.empty())
-      fail(ErrorCode::bad_input, "{}: a compiled model has the shapes that it was compiled with", path_);
+  if (CompiledFile::is_one(source.model()->bytes()))
     read_compiled(source, options);
-  }
+  else
+    read_file(source, options);
   rules_ = extension_rules(loaded_.extensions);
   if (wants_check(loaded_) && has_weights_) loaded();  // while fork() waits
   describe();
+  require_inputs(inputs_, input_shapes_, path_);
 }
 
 LoadedModel::LoadedModel(const LoadedModel& base, Graph graph)
@@ -195,6 +234,7 @@ LoadedModel::LoadedModel(const LoadedModel& base, Graph graph)
       limits_(base.limits_),
       bounds_(base.bounds_),
       settable_(base.settable_),
+      input_shapes_(base.input_shapes_),
       compiled_for_(base.compiled_for_),
       derived_(true),
       loaded_(base.loaded()),
@@ -203,10 +243,21 @@ LoadedModel::LoadedModel(const LoadedModel& base, Graph graph)
   describe();
 }
 
-void LoadedModel::read_file(const ModelSource& source, const ReadOptions& options, const Shapes& shapes) {
+void LoadedModel::read_file(const ModelSource& source, const ReadOptions& options) {
   auto settings = settings_of(options);
+  const NotingSource noting(source, parts_, options);
+  const auto shapes = shapes_of(options.input_shapes);
   settings.shapes = shapes;
-  loaded_ = lamina::read(NotingSource(source, parts_, options), settings);
+  loaded_ = with_shapes(shapes, [&] {
+    try {
+      return lamina::read(noting, settings);
+    } catch (const Error& e) {
+      if (e.code() != ErrorCode::bad_file || shapes.empty()) throw;
+      settings.shapes.clear();
+      lamina::read(noting, settings);  // throws what is wrong with the file itself
+      throw;
+    }
+  });
   const bool asked =
       std::any_of(parts_.begin(), parts_.end(), [](const auto& p) { return p.role == "weights"; });
   if (!options.weights.empty() && !asked)
@@ -256,6 +307,26 @@ void LoadedModel::read_compiled(const ModelSource& source, const ReadOptions& op
     if (!loaded_.defaults.contains(name))
       fail(ErrorCode::bad_option, "{}: settable \"{}\": it was not when the model was compiled", path_, name);
   if (!loaded_.defaults.empty()) compiled_->check(SectionKind::constant);
+  if (!input_shapes_.empty()) fix_sizes();
+}
+
+void LoadedModel::fix_sizes() {
+  const auto asked = shapes_of(input_shapes_);
+  auto graph = loaded().graph;
+  for (const auto v : graph.inputs()) {
+    const auto it = asked.find(graph.value(v).name);
+    if (it == asked.end()) continue;
+    const auto type = graph.type(v);
+    const auto shape = merge(type.shape, it->second);
+    if (!shape)
+      fail(ErrorCode::bad_input, "{}: input \"{}\": {} for a model that was compiled for {}", path_,
+           it->first, lamina::to_string(it->second), lamina::to_string(type));
+    graph.set_type(v, {type.element, *shape});
+  }
+  with_shapes(asked, [&] { graph.infer_types(); });
+  loaded_.graph = std::move(graph);
+  compiled_.reset();
+  derived_ = true;
 }
 
 const Loaded& LoadedModel::loaded() const {
@@ -266,6 +337,24 @@ const Loaded& LoadedModel::loaded() const {
     if (compiled_) on_threads(1, [&] { compiled_->check(SectionKind::constant); });  // nobody said how many
   });
   return loaded_;
+}
+
+std::vector<Port> LoadedModel::output_ports(const NamedShapes& shapes) const {
+  require_inputs(inputs_, shapes, path_);
+  const auto asked = shapes_of(shapes);
+  const AtWork here;
+  const Within within(&bounds_);
+  auto graph = loaded_.graph;
+  for (const auto v : graph.inputs())
+    if (const auto it = asked.find(graph.value(v).name); it != asked.end())
+      graph.set_type(v, {graph.type(v).element, it->second});
+  const TokenSignal never{std::stop_token()};
+  const auto what = path_ + ": finding the outputs' shapes";
+  run_stoppable(preparing_rules(what, never, limits_),
+                [&] { with_shapes(asked, [&] { graph.infer_types(); }); });
+  std::vector<Port> out;
+  for (const auto& r : graph.results()) out.push_back(port_of(r.name, graph.type(r.value)));
+  return out;
 }
 
 void LoadedModel::require_supported() const {

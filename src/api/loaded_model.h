@@ -15,9 +15,7 @@ namespace lamina {
 
 class LoadedModel {
  public:
-  using Shapes = std::map<std::string, Shape, std::less<>>;
-  /// `shapes`: of inputs, in place of the file's; a compiled model has its own.
-  LoadedModel(const ModelSource& source, const ReadOptions& options, const Shapes& shapes = {});
+  LoadedModel(const ModelSource& source, const ReadOptions& options);
   /// A copy of `base` with another graph, whose inputs and results may have other types.
   LoadedModel(const LoadedModel& base, Graph graph);
   const std::string& path() const { return path_; }  ///< or what the user calls a model in memory
@@ -38,12 +36,16 @@ class LoadedModel {
   };
   const std::vector<Part>& parts() const { return parts_; }
   const Strings& settable() const { return settable_; }
+  /// The shapes of inputs that it was read with in place of the file's.
+  const NamedShapes& input_shapes() const { return input_shapes_; }
   /// The limits that the model was read with.
   const ModelLimits& limits() const { return limits_; }
   /// The limits of work on the model; nodes are no longer counted.
   const WorkBounds& bounds() const { return bounds_; }
   const std::vector<Port>& inputs() const { return inputs_; }
   const std::vector<Port>& outputs() const { return outputs_; }
+  /// See Model::output_ports.
+  std::vector<Port> output_ports(const NamedShapes& shapes) const;
   /// A printable line each.
   const std::vector<std::string>& warnings() const { return warnings_; }
   const std::vector<Port>& variables() const { return variables_; }
@@ -56,10 +58,12 @@ class LoadedModel {
   void require_supported() const;
 
  private:
-  void read_within_limits(const ModelSource& source, const ReadOptions& options, const Shapes& shapes);
-  void read(const ModelSource& source, const ReadOptions& options, const Shapes& shapes);
-  void read_file(const ModelSource& source, const ReadOptions& options, const Shapes& shapes);
+  void read_within_limits(const ModelSource& source, const ReadOptions& options);
+  void read(const ModelSource& source, const ReadOptions& options);
+  void read_file(const ModelSource& source, const ReadOptions& options);
   void read_compiled(const ModelSource& source, const ReadOptions& options);
+  /// Fixes open sizes of a compiled model: it is then compiled like any other.
+  void fix_sizes();
   /// Ports, warnings and variables of what was read.
   void describe();
 
@@ -67,6 +71,7 @@ class LoadedModel {
   ModelLimits limits_;
   WorkBounds bounds_;
   Strings settable_;
+  NamedShapes input_shapes_;
   std::vector<Part> parts_;
   std::shared_ptr<const CompiledFile> compiled_;
   std::vector<InputShapes> compiled_for_;
@@ -77,6 +82,10 @@ class LoadedModel {
   std::vector<std::string> warnings_, unsupported_;
   std::shared_ptr<const Rules> rules_;
 };
+
+/// Throws Error(bad_option), which begins with `what`, for sizes that cannot be.
+Shape shape_of(std::string_view what, const PartialShape& sizes);
+std::map<std::string, Shape, std::less<>> shapes_of(const NamedShapes& shapes);
 
 /// `onnx:Foo-13 ("node a", "node b"): reason`
 std::string to_string(const Unsupported& unsupported);

@@ -40,11 +40,6 @@ class PassedParts {
 
 }  // namespace
 
-Model Inside::read(const std::string& path, const ReadOptions& options, const LoadedModel::Shapes& shapes) {
-  return Model(std::make_shared<const LoadedModel>(
-      FileSource(path, options.weights, options.limits.external_files), options, shapes));
-}
-
 Model Inside::changed(const Model& model, Graph graph) {
   return Model(std::make_shared<const LoadedModel>(of(model), std::move(graph)));
 }
@@ -102,6 +97,16 @@ const std::map<std::string, std::string>& Model::metadata() const {
 const std::string& Model::format() const {
   return guarded(
       "Model::format", [&]() -> auto& { return name_of(Inside::of(*this).described().format); });
+}
+bool Model::is_compiled() const {
+  return guarded("Model::is_compiled", [&] { return Inside::of(*this).compiled() != nullptr; });
+}
+const std::vector<std::vector<Dims>>& Model::compiled_for() const {
+  return guarded(
+      "Model::compiled_for", [&]() -> auto& { return Inside::of(*this).compiled_for(); });
+}
+std::vector<Port> Model::output_ports(const NamedShapes& shapes) const {
+  return guarded("Model::output_ports", [&] { return Inside::of(*this).output_ports(shapes); });
 }
 const std::vector<std::string>& Model::warnings() const {
   return guarded(

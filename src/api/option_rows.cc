@@ -84,7 +84,7 @@ OptionRow threads_row(std::string key) {
   row.used = [](const Settings& s) -> std::pair<std::string, std::string> {
     return {std::to_string(s.placement.threads), s.placement.why.threads};
   };
-  row.setting = "CPU_THREADS_NUM";
+  row.info.setting = "CPU_THREADS_NUM";
   return row;
 }
 
@@ -119,7 +119,7 @@ OptionRow streams_row(std::string key) {
     const int n = o.streams ? o.streams->number() : 0;
     return n < 0 || n > Streams::kMost ? fmt::format("streams {}", n) : "";
   };
-  row.setting = "CPU_THROUGHPUT_STREAMS";
+  row.info.setting = "CPU_THROUGHPUT_STREAMS";
   return row;
 }
 
@@ -128,7 +128,7 @@ OptionRow binding_row(std::string key, std::string values, std::string help, con
                        words, [&words](const Settings& s) -> std::pair<std::string, std::string> {
                          return {word_of(words, s.placement.binding), s.placement.why.binding};
                        });
-  row.setting = "CPU_BIND_THREAD";
+  row.info.setting = "CPU_BIND_THREAD";
   return row;
 }
 
@@ -253,6 +253,8 @@ const std::vector<OptionRow>& option_rows() {
     add_hints(t);
     add_own(t);
     add_limits(t);
+    for (auto& row : t)
+      if (row.info.setting.empty()) row.info.setting = row.info.key;
     return t;
   });
   return *table;

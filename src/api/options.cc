@@ -6,11 +6,6 @@
 
 namespace lamina {
 
-std::string_view bare_key(std::string_view key) {
-  if (key.starts_with("KEY_")) key.remove_prefix(4);
-  return key;
-}
-
 const OptionRow* find_option(std::string_view key) {
   for (const auto& row : option_rows())
     if (row.info.key == bare_key(key)) return &row;
@@ -48,7 +43,7 @@ void Options::set(std::string_view key, std::string_view value) {
     auto changed = *this;
     if (!row->set(changed, word))
       fail(ErrorCode::bad_option, "{}: \"{}\", wanted {}", key, value, row->info.values);
-    changed.given.insert(row->setting);
+    changed.given.insert(row->info.setting);
     *this = std::move(changed);
   });
 }

@@ -29,13 +29,10 @@ struct OptionRow {
   std::function<std::pair<std::string, std::string>(const Settings&)> used = {};
   /// "threads -1" where the field holds what no key can set; else empty.
   std::function<std::string(const Options&)> wrong = {};
-  std::string setting = info.key;  ///< the key of the first row that sets the same
-  bool words = true;               ///< false: a path or names, whose case matters
+  bool words = true;  ///< false: a path or names, whose case matters
 };
 
 const std::vector<OptionRow>& option_rows();
-/// The key without KEY_, which may stand in front of it.
-std::string_view bare_key(std::string_view key);
 /// The row of a key, with or without KEY_; null: there is none.
 const OptionRow* find_option(std::string_view key);
 /// Throws Error(bad_option): not known, with the nearest one, or read-only.

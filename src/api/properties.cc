@@ -11,6 +11,7 @@
 #include "base/nearest.h"
 #include "base/no_destructor.h"
 #include "base/parallel.h"
+#include "base/words.h"
 
 namespace lamina {
 namespace {
@@ -75,7 +76,7 @@ Property property_of(const OptionRow& row, const Settings& s) {
   Property p;
   p.key = row.info.key;
   const auto asked = row.asked(s.options), usual = row.asked(*defaults);
-  if (s.options.given.contains(row.setting) || asked != usual) p.asked = asked;
+  if (s.options.given.contains(row.info.setting) || asked != usual) p.asked = asked;
   if (row.used)
     std::tie(p.value, p.reason) = row.used(s);
   else

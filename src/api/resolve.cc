@@ -39,7 +39,7 @@ void obey_library(Placement& p, int asked) {
 void tell(const Settings& s, const Logger& log) {
   for (const auto& warning : s.placement.warnings) log.warning("{}", warning);
   for (const auto& row : option_rows()) {
-    if (row.setting != row.info.key) continue;
+    if (row.info.setting != row.info.key) continue;
     const auto p = property_of(row, s);
     const bool differs = !p.asked.empty() && p.value != p.asked && !p.reason.empty();
     const auto& said = s.placement.warnings;

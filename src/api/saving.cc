@@ -115,6 +115,8 @@ std::optional<Hash128> key_of(const LoadedModel& model, const Options& options, 
     hasher.hash(*content);
   }
   for (const auto& name : model.settable()) hasher.text(name);
+  for (const auto& [name, shape] : shapes_of(model.input_shapes()))
+    hasher.text(fmt::format("{}={}", name, to_string(shape)));
   add_libraries(hasher, *model.described().extensions);
   add_deciding(hasher, options);
   return hasher.result();

@@ -6,6 +6,8 @@
 #include <string>
 #include <string_view>
 
+#include "base/command_api.h"
+
 namespace lamina {
 
 /// Writes a file that has no name yet; commit() puts it in the target's place. Without a commit (an
@@ -18,8 +20,8 @@ namespace lamina {
 class AtomicFile {
  public:
   enum class Path { of_user, ours };
-  explicit AtomicFile(std::string path, Path whose = Path::of_user);
-  ~AtomicFile();
+  LAMINA_COMMAND_API explicit AtomicFile(std::string path, Path whose = Path::of_user);
+  LAMINA_COMMAND_API ~AtomicFile();
   AtomicFile(const AtomicFile&) = delete;
   AtomicFile& operator=(const AtomicFile&) = delete;
 
@@ -56,6 +58,6 @@ class AtomicFile {
 void remove_temporary_files() noexcept;
 
 void write_file(const std::string& path, std::span<const std::byte> bytes);
-void write_file(const std::string& path, std::string_view text);
+LAMINA_COMMAND_API void write_file(const std::string& path, std::string_view text);
 
 }  // namespace lamina

@@ -6,16 +6,18 @@
 #include <string_view>
 #include <vector>
 
+#include "base/command_api.h"
+
 namespace lamina {
 
 /// Ordered: each contains those before it. What each stands for is in cpu_features.h: sse41 is x86-64-v2,
 /// avx2 also has FMA, F16C, BMI1 and BMI2, avx512 means F, BW, CD, DQ and VL.
 enum class Isa { sse41, avx2, avx512 };
 
-std::string_view name_of(Isa isa);
+LAMINA_COMMAND_API std::string_view name_of(Isa isa);
 std::optional<Isa> isa_named(std::string_view name);
 /// Words for the highest one that may be used: these, and the one for whatever there is.
-const std::vector<std::string>& isa_limits();
+LAMINA_COMMAND_API const std::vector<std::string>& isa_limits();
 inline constexpr std::string_view kNativeIsa = "native";
 
 /// The highest that this processor (and its operating system) has in full. Throws Error(unsupported) below
@@ -24,7 +26,7 @@ Isa native_isa();
 
 /// The instruction set that kernels may use: the lower of native_isa() and the limit. Reading it fixes the
 /// limit.
-Isa effective_isa();
+LAMINA_COMMAND_API Isa effective_isa();
 
 /// Limits kernels, oneDNN's included, for the whole process. `name`: one of isa_limits(). Throws
 /// Error(bad_option) on another name, or when a different limit is already fixed. `before` gets the limit
@@ -32,7 +34,7 @@ Isa effective_isa();
 void limit_isa(std::string_view name, const std::function<void(Isa)>& before = {});
 
 /// The processor's model name, e.g. "AMD EPYC 9654".
-std::string processor_name();
+LAMINA_COMMAND_API std::string processor_name();
 /// Extra features worth showing ("avx512_vnni amx_int8"), space-separated.
 std::string processor_features();
 

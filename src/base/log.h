@@ -6,14 +6,15 @@
 #include <optional>
 #include <string_view>
 
+#include "base/command_api.h"
 #include "base/error.h"
 #include "lamina/log.h"
 
 namespace lamina {
 
 using Level = LogLevel;
-std::string_view name_of(Level level);
-std::optional<Level> level_named(std::string_view name);
+LAMINA_COMMAND_API std::string_view name_of(Level level);
+LAMINA_COMMAND_API std::optional<Level> level_named(std::string_view name);
 
 /// A destination of messages, handed to the modules that log; a copy has the same destination.
 class Logger {

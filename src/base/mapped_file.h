@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/command_api.h"
 #include "base/opened_file.h"
 #include "lamina/tensor.h"
 
@@ -26,7 +27,7 @@ std::optional<FileIdentity> identity_of(const std::string& path);
 class MappedFile {
  public:
   /// Throws Error(bad_file): "path: no such file", "path: is a folder, wanted a file", ...
-  static std::shared_ptr<const MappedFile> open(const std::string& path);
+  LAMINA_COMMAND_API static std::shared_ptr<const MappedFile> open(const std::string& path);
   /// A file below a folder, by a name that others have given: no link is followed (base/opened_file.h). Null
   /// where there is a link.
   static std::shared_ptr<const MappedFile> open_beneath(const std::string& folder, const std::string& name);

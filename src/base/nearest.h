@@ -4,6 +4,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/command_api.h"
+
 namespace lamina {
 
 /// The nearest of the candidates by letters added, left out, replaced or swapped, without regard to case and
@@ -12,6 +14,7 @@ namespace lamina {
 std::string nearest_name(std::string_view name, const std::vector<std::string>& candidates);
 
 /// `, did you mean "x"?`, or nothing.
-std::string did_you_mean(std::string_view name, const std::vector<std::string>& candidates);
+LAMINA_COMMAND_API std::string did_you_mean(std::string_view name,
+                                            const std::vector<std::string>& candidates);
 
 }  // namespace lamina

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/command_api.h"
 #include "base/npy.h"
 
 namespace lamina {
@@ -19,9 +20,9 @@ using WantedOfNpz = std::function<bool(const std::string& name, ElementType type
 /// Entries may be stored or deflated; checksums are checked. `where` starts the texts of errors. What is not
 /// wanted is left out, and not unpacked.
 NpzFile parse_npz(std::span<const std::byte> bytes, std::string_view where, const WantedOfNpz& wanted = {});
-NpzFile read_npz(const std::string& path, const WantedOfNpz& wanted = {});
+LAMINA_COMMAND_API NpzFile read_npz(const std::string& path, const WantedOfNpz& wanted = {});
 
 /// Writes completely or not at all, each array below 4 GiB and the file too. See write_npy for types.
-void write_npz(const std::string& path, const NpzFile& arrays, bool deflate = false);
+LAMINA_COMMAND_API void write_npz(const std::string& path, const NpzFile& arrays, bool deflate = false);
 
 }  // namespace lamina

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/command_api.h"
 #include "base/small_float.h"
 #include "lamina/tensor.h"
 
@@ -15,12 +16,13 @@ namespace lamina {
 // towards zero, saturated at the bounds of the type itself (i4, u4 and u1 too), NaN becomes 0. Integer to
 // integer: modulo 2^bits. To boolean: whether it differs from 0. To floats of 8 and 4 bits: rounded to
 // nearest even, once, saturated (base/small_float.h).
-std::vector<double> to_doubles(const Tensor& tensor);
+LAMINA_COMMAND_API std::vector<double> to_doubles(const Tensor& tensor);
 std::vector<float> to_floats(const Tensor& tensor);
 /// T: double, float, std::int64_t, std::uint64_t.
 template <class T>
 std::vector<T> to_numbers(const Tensor& tensor);
-Tensor from_doubles(ElementType type, const Dims& shape, const std::vector<double>& values);
+LAMINA_COMMAND_API Tensor from_doubles(ElementType type, const Dims& shape,
+                                       const std::vector<double>& values);
 Tensor from_ints(ElementType type, const Dims& shape, const std::vector<std::int64_t>& values);
 template <class T>
 Tensor from_numbers(ElementType type, const Dims& shape, const std::vector<T>& values);

@@ -3,11 +3,12 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "base/shorten.h"
+
 namespace lamina {
 namespace {
 
 constexpr std::string_view kReplacement = "\xEF\xBF\xBD";
-constexpr std::string_view kEllipsis = "\xE2\x80\xA6";
 
 bool is_shown(std::uint32_t code) {
   const bool control = code < 0x20 || (code >= 0x7f && code < 0xa0) || code == 0x2028 || code == 0x2029;

@@ -4,25 +4,27 @@
 #include <string>
 #include <string_view>
 
+#include "base/command_api.h"
+
 namespace lamina {
 
 /// Bytes of the UTF-8 character at the beginning of a text that is not empty; 0 when it is none, or none to
 /// be shown: control characters, those that turn the direction of writing, what XML does not allow.
-std::size_t character_bytes(std::string_view text);
+LAMINA_COMMAND_API std::size_t character_bytes(std::string_view text);
 
 /// Names come from files and may hold anything: broken UTF-8 and characters that are not to be shown become
 /// U+FFFD, line ends and tabs spaces (line ends are kept with `keep_lines`).
-std::string printable(std::string_view text, bool keep_lines = false);
+LAMINA_COMMAND_API std::string printable(std::string_view text, bool keep_lines = false);
 
 /// Number of characters, not bytes.
-std::size_t text_length(std::string_view text);
+LAMINA_COMMAND_API std::size_t text_length(std::string_view text);
 
 /// At most `most` characters of printable text (as far as that holds the length itself): beginning and end
 /// with the number of all characters between them, "convolution…(1048576 characters)…weight".
-std::string clipped(std::string_view text, std::size_t most);
+LAMINA_COMMAND_API std::string clipped(std::string_view text, std::size_t most);
 
 /// One printable line of at most `most` characters. What is too long first loses from its longest words and
 /// quoted names, so that the sense stays, then from its middle.
-std::string one_line(std::string_view text, std::size_t most = 300);
+LAMINA_COMMAND_API std::string one_line(std::string_view text, std::size_t most = 300);
 
 }  // namespace lamina

@@ -4,13 +4,18 @@
 #include <string_view>
 #include <vector>
 
+#include "base/command_api.h"
+
 namespace lamina {
 
-std::string lower_case(std::string_view text);
-std::string upper_case(std::string_view text);
+LAMINA_COMMAND_API std::string lower_case(std::string_view text);
+LAMINA_COMMAND_API std::string upper_case(std::string_view text);
 
 /// What stands between separators: "a,,b" gives "a", "", "b", and "" gives one that is empty. Pieces are
 /// parts of `text`.
-std::vector<std::string_view> pieces_of(std::string_view text, char separator = ',');
+LAMINA_COMMAND_API std::vector<std::string_view> pieces_of(std::string_view text, char separator = ',');
+
+/// The key of a setting without KEY_, which may stand in front of it.
+LAMINA_COMMAND_API std::string_view bare_key(std::string_view key);
 
 }  // namespace lamina

@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/command_api.h"
 #include "lamina/tensor.h"
 
 namespace lamina {
@@ -82,7 +83,7 @@ void require_outputs(std::size_t outputs);
 /// Throws where so many bytes more cannot be had: Error(over_limit) beyond the limit here,
 /// Error(out_of_memory) where the machine or a control group has not so much left. Takes nothing: for what is
 /// no tensor, or will be one later. `what`: "a tensor f32[3,4]"
-void require_memory(std::string_view what, std::size_t bytes);
+LAMINA_COMMAND_API void require_memory(std::string_view what, std::size_t bytes);
 /// Checks by the bounds of the current work alone, not by what is left here: for plans of this machine or of
 /// another one.
 void require_within_bounds(std::string_view what, std::size_t bytes);

@@ -6,22 +6,6 @@
 using namespace lamina;
 using namespace lamina::c_interface;
 
-namespace {
-
-/// The shapes of a caller's arrays, one for each input of the model.
-std::vector<Dims> shapes_of(const CompiledModel& model, std::size_t count, const std::size_t* ranks,
-                            const std::int64_t* const* dims) {
-  const auto wanted = model.inputs().size();
-  if (count != wanted) fail(ErrorCode::bad_input, "shapes of {} inputs: the model has {}", count, wanted);
-  std::vector<Dims> shapes;
-  for (std::size_t i = 0; i < count; ++i)
-    shapes.push_back(
-        dims_of((&argument(ranks, "the array of ranks"))[i], (&argument(dims, "the array of shapes"))[i]));
-  return shapes;
-}
-
-}  // namespace
-
 lamina_c_status lamina_c_compile(const lamina_c_model* model, const lamina_c_options* options,
                                  lamina_c_compiled** compiled) {
   return call_making("lamina_c_compile", compiled, [&] {
@@ -55,7 +39,15 @@ lamina_c_status lamina_c_compiled_output_ports(const lamina_c_compiled* compiled
                                                lamina_c_list** list) {
   return call_making("lamina_c_compiled_output_ports", list, [&] {
     const auto& of = object(compiled, "compiled model").compiled;
-    return list_of(Ports(of.output_ports(shapes_of(of, count, ranks, dims))));
+    return list_of(Ports(of.output_ports(shapes_of(of.inputs().size(), count, ranks, dims))));
+  });
+}
+
+lamina_c_status lamina_c_compiled_plan(const lamina_c_compiled* compiled, size_t count, const size_t* ranks,
+                                       const int64_t* const* dims) {
+  return call("lamina_c_compiled_plan", [&] {
+    const auto& of = object(compiled, "compiled model").compiled;
+    of.plan(shapes_of(of.inputs().size(), count, ranks, dims));
   });
 }
 
@@ -67,6 +59,7 @@ lamina_c_status lamina_c_compiled_get(const lamina_c_compiled* compiled, lamina_
     out.threads = of.threads();
     out.optimal_requests = of.optimal_requests();
     out.weight_memory = of.weight_memory();
+    out.plans = of.plans();
     give(info, out, "lamina_c_compiled_info");
   });
 }
@@ -92,7 +85,7 @@ lamina_c_status lamina_c_compiled_explain(const lamina_c_compiled* compiled, siz
   return call("lamina_c_compiled_explain", [&] {
     const auto& of = object(compiled, "compiled model").compiled;
     ExplainOptions options;
-    if (count != 0) options.shapes = shapes_of(of, count, ranks, dims);
+    if (count != 0) options.shapes = shapes_of(of.inputs().size(), count, ranks, dims);
     copy_text(explain(of, options).json(), buffer, capacity, length);
   });
 }

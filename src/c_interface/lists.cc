@@ -48,7 +48,8 @@ lamina_c_status lamina_c_list_entry(const lamina_c_list* list, size_t index, lam
 lamina_c_status lamina_c_list_option(const lamina_c_list* list, size_t index, lamina_c_option* option) {
   return call("lamina_c_list_option", [&] {
     const auto& row = rows_of<2>(list, index)[index];
-    give(option, {0, row.key.c_str(), row.values.c_str(), row.help.c_str()}, "lamina_c_option");
+    give(option, {0, row.key.c_str(), row.values.c_str(), row.help.c_str(), row.setting.c_str()},
+         "lamina_c_option");
   });
 }
 lamina_c_status lamina_c_list_property(const lamina_c_list* list, size_t index, lamina_c_property* property) {

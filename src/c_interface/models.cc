@@ -3,9 +3,27 @@
 #include "c_interface/handles.h"
 #include "c_interface/lent.h"
 #include "c_interface/structs.h"
+#include "c_interface/tensors.h"
 
 namespace lamina::c_interface {
 namespace {
+
+/// Throws Error(bad_input) for two shapes of one input.
+NamedShapes input_shapes_of(const lamina_c_input_shape* shapes, std::size_t count) {
+  NamedShapes out;
+  if (count != 0) argument(shapes, "input_shapes");
+  for (std::size_t i = 0; i < count; ++i) {
+    const auto given = taken_from(shapes, i, "lamina_c_input_shape");
+    const auto dims = dims_of(given.rank, given.dims);
+    PartialShape shape(dims.begin(), dims.end());
+    if (given.most != nullptr)
+      for (std::size_t k = 0; k < shape.size(); ++k) shape[k] = Dimension(dims[k], given.most[k]);
+    const auto name = text_argument(given.name, "the name of an input");
+    if (!out.emplace(name, std::move(shape)).second)
+      fail(ErrorCode::bad_input, "input_shapes: two shapes for \"{}\"", name);
+  }
+  return out;
+}
 
 ReadOptions read_options_of(const lamina_c_read_options* given) {
   ReadOptions out;
@@ -16,6 +34,7 @@ ReadOptions read_options_of(const lamina_c_read_options* given) {
   if (options.weights != nullptr) out.weights = options.weights;
   if (options.limits != nullptr) out.limits = options.limits->options.limits;
   if (options.stop != nullptr) out.stop = options.stop->source.get_token();
+  out.input_shapes = input_shapes_of(options.input_shapes, options.input_shape_count);
   return out;
 }
 
@@ -96,4 +115,11 @@ lamina_c_status lamina_c_model_unsupported(const lamina_c_model* model, lamina_c
   return call_making("lamina_c_model_unsupported", list,
                      [&] { return list_of(object(model, "model").model.unsupported()); });
 }
+lamina_c_status lamina_c_model_output_ports(const lamina_c_model* model, const lamina_c_input_shape* shapes,
+                                            size_t count, lamina_c_list** list) {
+  return call_making("lamina_c_model_output_ports", list, [&] {
+    return list_of(Ports(object(model, "model").model.output_ports(input_shapes_of(shapes, count))));
+  });
+}
+
 void lamina_c_model_free(lamina_c_model* model) { delete model; }

@@ -42,7 +42,7 @@ void set_list(Options& options, std::string_view key, std::vector<std::string> v
          "{} is no list, wanted DISABLE, EXEMPT, FORCE, ALLOWED_OPERATORS or "
          "DENIED_OPERATORS",
          key);
-  options.given.insert(row->setting);
+  options.given.insert(row->info.setting);
   list->field(options) = std::move(values);
 }
 

@@ -42,6 +42,16 @@ Dims dims_of(std::size_t rank, const std::int64_t* dims) {
   return {dims, dims + rank};
 }
 
+std::vector<Dims> shapes_of(std::size_t inputs, std::size_t count, const std::size_t* ranks,
+                            const std::int64_t* const* dims) {
+  if (count != inputs) fail(ErrorCode::bad_input, "shapes of {} inputs: the model has {}", count, inputs);
+  std::vector<Dims> shapes;
+  for (std::size_t i = 0; i < count; ++i)
+    shapes.push_back(
+        dims_of((&argument(ranks, "the array of ranks"))[i], (&argument(dims, "the array of shapes"))[i]));
+  return shapes;
+}
+
 std::unique_ptr<lamina_c_tensor> handle_of(Tensor tensor) {
   auto handle = std::make_unique<lamina_c_tensor>();
   handle->tensor = std::move(tensor);

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <optional>
 
-#include "draw/text.h"
+#include "base/text.h"
 
 namespace lamina {
 namespace {

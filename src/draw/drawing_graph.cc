@@ -2,8 +2,8 @@
 #include <algorithm>
 #include <set>
 
+#include "base/table_text.h"
 #include "draw/drawing.h"
-#include "draw/text.h"
 #include "ops/control.h"
 #include "ops/convolution.h"
 #include "ops/eval.h"

@@ -1,4 +1,5 @@
 /// Drawings as DOT, for graphviz and its like.
+#include "base/table_text.h"
 #include "draw/graph_draw.h"
 #include "draw/text.h"
 

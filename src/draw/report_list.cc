@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/table_text.h"
 #include "draw/text.h"
 
 namespace lamina {

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "base/atomic_file.h"
+#include "base/table_text.h"
 #include "base/words.h"
 #include "draw/graph_draw.h"
 #include "draw/report_list.h"

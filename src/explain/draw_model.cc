@@ -12,11 +12,11 @@
 #include "api/rewrite_model.h"
 #include "base/cpu.h"
 #include "base/guard.h"
+#include "base/table_text.h"
 #include "base/text.h"
 #include "base/users_calls.h"
 #include "draw/graph_draw.h"
 #include "draw/rewrite_report.h"
-#include "draw/text.h"
 #include "explain/drawing_plan.h"
 
 namespace lamina {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "draw/text.h"
+#include "base/text.h"
 #include "explain/plan_walk.h"
 
 namespace lamina {

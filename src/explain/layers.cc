@@ -4,6 +4,9 @@
 #include <chrono>
 
 #include "api/inside.h"
+#include "api/request_state.h"
+#include "base/guard.h"
+#include "lamina/explain.h"
 #include "ops/decompose.h"
 #include "ops/elementwise.h"
 
@@ -177,6 +180,14 @@ std::string to_string(const Precisions& p) {
   }
   if (text.empty()) text = "no layer computes with floats or 8-bit integers";
   return p.reason.empty() ? text : fmt::format("{}; {}", text, p.reason);
+}
+
+std::string precision_used(const Request& request) {
+  return guarded("precision_used", [&] {
+    const auto& state = Inside::of(request);
+    state.require_settable();
+    return to_string(precisions_of(*state.compiled, request));
+  });
 }
 
 std::vector<LayerRow> rows_of(const Profile& profile) {

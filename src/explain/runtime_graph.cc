@@ -6,8 +6,8 @@
 #include <sstream>
 
 #include "base/cpu.h"
+#include "base/table_text.h"
 #include "base/words.h"
-#include "draw/text.h"
 #include "explain/plan_walk.h"
 #include "ops/elementwise.h"
 

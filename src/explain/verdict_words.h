@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-#include "draw/text.h"
+#include "base/table_text.h"
 
 namespace lamina {
 

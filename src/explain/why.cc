@@ -5,7 +5,7 @@
 
 #include "base/error.h"
 #include "base/nearest.h"
-#include "draw/text.h"
+#include "base/table_text.h"
 #include "explain/summary.h"
 #include "rules/rules.h"
 

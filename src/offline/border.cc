@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "base/option_words.h"
 #include "offline/faq.h"
 #include "ops/elementwise.h"
 #include "ops/gathering.h"
@@ -152,7 +153,8 @@ class Border {
     const auto* change = change_of(name(i));
     const auto& shape = type(i).shape;
     if (!change || !shape.ranked()) return v;
-    const auto from = spread(change->target, shape.rank()), to = spread(change->source, shape.rank());
+    const auto from = spread_layout(change->target, shape.rank()),
+               to = spread_layout(change->source, shape.rank());
     if ((!from || !to) && change->name.empty()) return v;  // of inputs with another number of axes
     if (!from || !to)
       fail(ErrorCode::bad_option, "layout {}->{}: input \"{}\" is {}", change->source, change->target,
@@ -172,7 +174,8 @@ class Border {
       if (l.name == result.name && !l.target.empty()) change = &l;
     const auto& shape = graph_.type(result.value).shape;
     if (!change || graph_.value(result.value).kind == ValueKind::input || !shape.ranked()) return;
-    const auto from = spread(change->source, shape.rank()), to = spread(change->target, shape.rank());
+    const auto from = spread_layout(change->source, shape.rank()),
+               to = spread_layout(change->target, shape.rank());
     if (!from || !to)
       fail(ErrorCode::bad_option, "layout {}->{}: output \"{}\" is {}", change->source, change->target,
            result.name, to_string(graph_.type(result.value)));
@@ -307,7 +310,7 @@ std::string letters_of(const std::vector<LayoutRequest>& layouts, const std::str
   std::string out;
   for (const auto& l : layouts) {
     if (!l.name.empty() && l.name != input) continue;
-    const auto letters = spread(l.source, rank);
+    const auto letters = spread_layout(l.source, rank);
     if (letters && (out.empty() || !l.name.empty())) out = *letters;
     if (!letters && !l.name.empty())
       fail(ErrorCode::bad_option, "layout {}: input \"{}\" has {} axes", l.source, input, rank);

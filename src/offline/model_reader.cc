@@ -68,6 +68,7 @@ ModelReader::ModelReader(std::string path, ReadOptions options, Seen seen)
 ModelReader::ModelReader(Model model, Seen seen)
     : path_(Inside::of(model).path()), model_(std::move(model)), seen_(std::move(seen)) {
   options_.settable = Inside::of(*model_).settable();
+  options_.input_shapes = Inside::of(*model_).input_shapes();
   options_.limits = Inside::of(*model_).limits();
 }
 
@@ -83,16 +84,16 @@ Loaded ModelReader::read(ReadSettings settings) const {
 
 /// The model inside of a compiled one, whose shapes are those that it was compiled with.
 Loaded ModelReader::compiled(const ReadSettings& settings) const {
-  if (!model_) {
-    const ReadOptions options{
-        .settable = options_.settable, .extensions = options_.extensions, .limits = options_.limits};
-    return Inside::of(Inside::read(path_, options, settings.shapes)).loaded();
-  }
+  const bool changed = model_ && !Inside::of(*model_).compiled();
   if (!settings.shapes.empty())
-    fail(ErrorCode::bad_input, "{}: {} has the shapes that it was {} with", path_,
-         Inside::of(*model_).compiled() ? "a compiled model" : "a changed model",
-         Inside::of(*model_).compiled() ? "compiled" : "changed");
-  return Inside::of(*model_).loaded();
+    fail(ErrorCode::bad_input, "{}: a {} model has the shapes that it was {} with", path_,
+         changed ? "changed" : "compiled", changed ? "changed" : "compiled");
+  if (model_) return Inside::of(*model_).loaded();
+  const ReadOptions options{.settable = options_.settable,
+                            .extensions = options_.extensions,
+                            .input_shapes = options_.input_shapes,
+                            .limits = options_.limits};
+  return Inside::of(Model(path_, options)).loaded();
 }
 
 Loaded ModelReader::read_source(const ModelSource& unwatched, ReadSettings settings) const {
@@ -103,6 +104,8 @@ Loaded ModelReader::read_source(const ModelSource& unwatched, ReadSettings setti
     settings.extensions = Inside::of(*model_).described().extensions;
   else if (!options_.extensions.empty())
     settings.extensions = std::make_shared<const ExtensionSet>(options_.extensions);
+  for (auto& [name, shape] : shapes_of(options_.input_shapes))
+    settings.shapes.emplace(name, std::move(shape));
   settings.gate = OperatorGate(options_.limits);
   const ReadingWithin here(bounds_of(options_.limits, source.model()->size()), options_.limits, path_);
   return lamina::read(source, settings);

@@ -6,6 +6,7 @@
 #include "base/guard.h"
 #include "base/nearest.h"
 #include "base/words.h"
+#include "offline/border_options.h"
 #include "offline/faq.h"
 #include "offline/mean_file.h"
 #include "offline/option_names.h"
@@ -42,7 +43,7 @@ PartialShape public_shape(const Shape& shape) {
   return out;
 }
 
-Shape shape_of(const std::string& option, const PartialShape& sizes) {
+Shape asked_shape(const std::string& option, const PartialShape& sizes) {
   std::vector<Dim> dims;
   for (const auto& s : sizes) {
     if (s.least < 0 || s.most < s.least)
@@ -67,7 +68,7 @@ std::vector<InputRequest> requests_of(const std::string& option, const std::vect
   for (const auto& c : cuts) {
     if (c.name.empty()) fail_faq(ErrorCode::bad_option, 57, "{}: a name is missing", option);
     out.push_back({.place = c.name, .shape = {}, .type = c.type, .value = c.value});
-    if (c.shape) out.back().shape = shape_of(option + " " + c.name, *c.shape);
+    if (c.shape) out.back().shape = asked_shape(option + " " + c.name, *c.shape);
   }
   return out;
 }
@@ -75,21 +76,6 @@ std::vector<InputRequest> requests_of(const std::string& option, const std::vect
 std::vector<ChannelValues> public_values(const std::vector<NamedNumbers>& all) {
   std::vector<ChannelValues> out;
   for (const auto& one : all) out.push_back({one.name, one.numbers});
-  return out;
-}
-
-std::vector<NamedNumbers> numbers_of(const std::string& option, const std::vector<ChannelValues>& all) {
-  std::vector<NamedNumbers> out;
-  std::ptrdiff_t named = 0;
-  for (const auto& one : all) {
-    if (one.values.empty() ||
-        !std::all_of(one.values.begin(), one.values.end(), [](double v) { return std::isfinite(v); }))
-      fail_faq(ErrorCode::bad_option, 101, "{}: wanted finite numbers for each input", option);
-    named += !one.input.empty();
-    out.push_back({one.input, one.values});
-  }
-  if (named != 0 && named != std::ssize(out))
-    fail_faq(ErrorCode::bad_option, 101, "{}: wanted a name before every list, or before none", option);
   return out;
 }
 
@@ -107,18 +93,6 @@ std::vector<LayoutChange> with_side(std::vector<LayoutChange> all, const std::st
     layout_named(all, l.name).*side = std::move(l.source);
   }
   return all;
-}
-
-std::vector<LayoutRequest> layout_requests(const std::vector<LayoutChange>& all) {
-  std::vector<LayoutRequest> out;
-  for (const auto& l : all) {
-    if (l.source.empty())
-      fail(ErrorCode::bad_option, "--layout{}{}: wanted the layout in the model, too",
-           l.name.empty() ? "" : " ", l.name);
-    out.push_back({l.name, layout_letters("--layout " + l.name, l.source), {}});
-    if (!l.target.empty()) out.back().target = layout_letters("--layout " + l.name, l.target);
-  }
-  return out;
 }
 
 /// Names as the Model Optimizer looks for them: somewhere in the name of the node.
@@ -226,10 +200,10 @@ ConversionRequest request_of(const OptimizeOptions& o) {
   r.cut.inputs = requests_of("--input", o.input);
   r.cut.frozen = requests_of("--freeze_placeholder_with_value", o.freeze_placeholder_with_value);
   r.cut.outputs = o.output;
-  for (const auto& shape : o.input_shape) r.shapes.push_back(shape_of("--input_shape", shape));
-  for (const auto& [name, shape] : o.shape) r.own_shapes.emplace(name, shape_of("--shape " + name, shape));
+  for (const auto& shape : o.input_shape) r.shapes.push_back(asked_shape("--input_shape", shape));
+  for (const auto& [name, shape] : o.shape) r.own_shapes.emplace(name, asked_shape("--shape " + name, shape));
   if (o.batch != 0) r.batch = o.batch;
-  r.border.layouts = layout_requests(o.layout);
+  r.border.layouts = layout_requests("--layout", o.layout);
   r.border.means = numbers_of("--mean_values", o.mean_values);
   r.border.scales = numbers_of("--scale_values", o.scale_values);
   r.border.scale = o.scale;

@@ -4,19 +4,12 @@
 #include <cmath>
 
 #include "base/numbers.h"
+#include "base/option_words.h"
 #include "base/words.h"
 #include "offline/faq.h"
 
 namespace lamina {
 namespace {
-
-constexpr std::string_view kRest = "...";
-
-std::string_view trimmed(std::string_view text) {
-  const auto first = text.find_first_not_of(" \t");
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(" \t") - first + 1);
-}
 
 bool opens(char c) { return c == '[' || c == '(' || c == '{'; }
 bool closes(char c) { return c == ']' || c == ')' || c == '}'; }
@@ -36,18 +29,6 @@ std::vector<std::string> list_words(std::string_view list) {
   return out;
 }
 
-/// "text" of "(text)" and "[text]"; nothing for other texts.
-std::optional<std::string_view> inside(std::string_view text) {
-  if (text.size() < 2 || (text.front() != '[' && text.front() != '(')) return std::nullopt;
-  if (text.back() != partner(text.front())) return std::nullopt;
-  return text.substr(1, text.size() - 2);
-}
-
-std::optional<std::int64_t> size_of(std::string_view word) {
-  const auto n = parse_integer<std::int64_t>(word);
-  return n && *n >= 0 ? n : std::nullopt;
-}
-
 Shape shape_of(const std::string& option, const std::string& text, std::string_view list) {
   std::vector<Dim> dims;
   for (const auto& word : list_words(list)) {
@@ -55,7 +36,7 @@ Shape shape_of(const std::string& option, const std::string& text, std::string_v
     if (!dim)
       fail_faq(ErrorCode::bad_option, 57, "{} {}: \"{}\" is no size, wanted sizes such as [1,3,224,224]",
                option, text, word);
-    dims.push_back(*dim);
+    dims.emplace_back(dim->least, dim->most);
   }
   return Shape(std::move(dims));
 }
@@ -131,54 +112,6 @@ LayoutRequest layout_of(const std::string& option, const std::string& item) {
 
 }  // namespace
 
-std::optional<Dim> size_said(std::string_view word) {
-  if (word == "?" || word == "-1") return Dim();
-  const auto dots = word.find("..");
-  if (dots == std::string_view::npos) {
-    const auto size = size_of(word);
-    return size ? std::optional<Dim>(*size) : std::nullopt;
-  }
-  const auto low = word.substr(0, dots), high = word.substr(dots + 2);
-  const auto least = low.empty() ? std::optional<std::int64_t>(0) : size_of(low);
-  const auto most = high.empty() ? std::optional(Dim::kUnbounded) : size_of(high);
-  if (!least || !most || *least > *most) return std::nullopt;
-  return Dim(*least, *most);
-}
-
-std::optional<ElementType> element_type_said(std::string_view word) {
-  auto name = lower_case(trimmed(word));
-  if (name.starts_with("fp")) name.erase(1, 1);
-  if (name == "bool") name = "boolean";
-  const auto type = element_type_named(name);
-  return type && *type != ElementType::undefined ? type : std::nullopt;
-}
-
-std::string layout_letters(const std::string& what, std::string_view layout) {
-  layout = trimmed(layout);
-  if (const auto list = inside(layout)) layout = *list;
-  std::string letters;
-  for (const char c : upper_case(layout))
-    if (c != ',' && c != ' ') letters += c == '*' ? std::string(kRest) : std::string(1, c);
-  auto plain = letters;
-  if (const auto rest = plain.find(kRest); rest != std::string::npos) plain.erase(rest, kRest.size());
-  const auto is_letter = [](char c) { return c >= 'A' && c <= 'Z'; };
-  if (!std::all_of(plain.begin(), plain.end(), [&](char c) { return is_letter(c) || c == '?'; }))
-    fail(ErrorCode::bad_option, "{}: \"{}\" is no layout, wanted letters, ? and ..., such as nchw", what,
-         layout);
-  for (const char c : plain)
-    if (is_letter(c) && std::count(plain.begin(), plain.end(), c) > 1)
-      fail(ErrorCode::bad_option, "{}: {} occurs twice", what, c);
-  return letters;
-}
-
-std::optional<std::string> spread(std::string letters, std::size_t rank) {
-  if (const auto rest = letters.find(kRest); rest != std::string::npos) {
-    const auto others = letters.size() - kRest.size();
-    letters.replace(rest, kRest.size(), rank > others ? rank - others : 0, '?');
-  }
-  return letters.size() == rank ? std::optional(letters) : std::nullopt;
-}
-
 std::vector<std::string> outer_pieces(const std::string& text) {
   std::vector<std::string> out;
   int depth = 0;
@@ -204,7 +137,7 @@ std::vector<InputRequest> parse_inputs(const std::string& option, const std::str
 std::vector<Shape> parse_shapes(const std::string& option, const std::string& text) {
   std::vector<Shape> out;
   for (const auto& item : outer_pieces(text)) {
-    const auto list = inside(item);
+    const auto list = in_brackets(item);
     if (!list)
       fail_faq(ErrorCode::bad_option, 57, "{} {}: cannot be parsed, wanted [1,3,224,224] or (1,3,224,224)",
                option, text);
@@ -247,7 +180,7 @@ std::vector<NamedNumbers> parse_numbers(const std::string& option, const std::st
 
 std::vector<LayoutRequest> parse_layouts(const std::string& option, const std::string& text) {
   std::vector<LayoutRequest> out;
-  if (inside(text) && text.find("->") == std::string::npos) return {layout_of(option, text)};
+  if (in_brackets(text) && text.find("->") == std::string::npos) return {layout_of(option, text)};
   for (const auto& item : outer_pieces(text)) {
     if (item.empty()) fail(ErrorCode::bad_option, "{} {}: a layout is missing", option, text);
     out.push_back(layout_of(option, item));

@@ -18,11 +18,6 @@ struct InputRequest {
   std::optional<std::string> value = {};      ///< what it is frozen to
 };
 
-/// A size of a shape: 3, ?, -1, 1..10, ..10, 1..; nothing for other words.
-std::optional<Dim> size_said(std::string_view word);
-/// "f32", "FP32", "boolean", "bool"; nothing for other words.
-std::optional<ElementType> element_type_said(std::string_view word);
-
 /// All throw FaqError(bad_option), which begins with the option.
 std::vector<InputRequest> parse_inputs(const std::string& option, const std::string& text);
 /// "[1,3,224,224],(1,?,-1,1..10)"
@@ -46,12 +41,6 @@ struct LayoutRequest {
 };
 /// "nhwc", "[n,h,w,c]", "nhwc->nchw", "a(nhwc->nchw),b(nc)"
 std::vector<LayoutRequest> parse_layouts(const std::string& option, const std::string& text);
-
-/// The layout in capitals, without a name: "NHWC", "N...". Throws Error(bad_option), which begins with
-/// `what`.
-std::string layout_letters(const std::string& what, std::string_view layout);
-/// With a letter for each of so many axes; nothing where it has more or fewer.
-std::optional<std::string> spread(std::string letters, std::size_t rank);
 
 /// What stands between commas outside of brackets; without surrounding spaces.
 std::vector<std::string> outer_pieces(const std::string& text);

@@ -8,8 +8,8 @@
 #include "api/preparing.h"
 #include "base/atomic_file.h"
 #include "base/guard.h"
+#include "base/text.h"
 #include "base/users_calls.h"
-#include "draw/text.h"
 #include "formats/ir/writer.h"
 #include "lamina/quantize.h"
 #include "offline/convert.h"
@@ -158,6 +158,11 @@ class QuantizingModel {
   }
 
   QuantisedModel onnx(const QuantiseRequest& request) const {
+    if (!Inside::of(model_).input_shapes().empty())
+      fail(
+          ErrorCode::unsupported,
+          "the model was read with input_shapes, which an ONNX file does not get: quantise it as OpenVINO IR "
+          "(FILE.xml), or as it is in its file");
     auto result = quantise_onnx(model_, *source_of(model_), request);
     write_file(output_, result.onnx);
     return result;

@@ -6,6 +6,7 @@
 
 #include "base/guard.h"
 #include "base/json_text.h"
+#include "base/table_text.h"
 #include "draw/report_page.h"
 #include "draw/text.h"
 #include "lamina/quantize.h"

@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "base/option_words.h"
 #include "base/words.h"
-#include "offline/request.h"
 #include "tool/named_lists.h"
 
 namespace lamina::tool {
@@ -13,7 +13,7 @@ namespace {
 Size size_of(const std::string& option, const std::string& word) {
   const auto size = size_said(word.empty() ? "empty" : word);
   if (!size) throw UsageError(fmt::format("{}: \"{}\" is not a size", option, word));
-  return {size->low(), size->high() == Dim::kUnbounded ? kAnySize : size->high()};
+  return {size->least, size->most == Dimension::kUnbounded ? kAnySize : size->most};
 }
 
 }  // namespace

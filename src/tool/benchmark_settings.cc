@@ -3,8 +3,8 @@
 #include <set>
 #include <tuple>
 
-#include "api/options_table.h"
 #include "base/error.h"
+#include "base/words.h"
 #include "tool/benchmark.h"
 #include "tool/device_config.h"
 
@@ -48,13 +48,20 @@ std::set<std::string> decided(const BenchmarkCommand& o, const Given& given) {
   return out;
 }
 
+std::string setting_of(std::string_view key) {
+  const auto bare = bare_key(key);
+  for (auto& option : option_list())
+    if (option.key == bare) return std::move(option.setting);
+  return std::string(bare);
+}
+
 /// What --load-config says goes before all else: the command line wins.
 void take_config(BenchmarkCommand& o, const Given& given, const Steps& steps) {
   if (o.load_config.empty()) return;
   std::vector<std::string> others, pairs;
   const auto idle = decided(o, given);
   for (const auto& [key, value] : read_device_config(o.load_config, others))
-    if (!idle.contains(find_option(key)->setting)) pairs.push_back(key + "=" + value);
+    if (!idle.contains(setting_of(key))) pairs.push_back(key + "=" + value);
   for (const auto& device : others)
     steps.warn(fmt::format("{}: \"{}\" is not the CPU: its settings have no effect",
                            o.typed("--load-config", "-load_config"), device));

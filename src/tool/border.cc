@@ -1,12 +1,14 @@
 #include "tool/border.h"
 
+#include <cmath>
 #include <map>
-#include <optional>
+#include <utility>
 
-#include "api/inside.h"
 #include "base/error.h"
+#include "base/numbers.h"
+#include "base/option_words.h"
 #include "base/words.h"
-#include "offline/border.h"
+#include "lamina/preprocess.h"
 #include "tool/layouts.h"
 #include "tool/named_lists.h"
 
@@ -18,21 +20,32 @@ ElementType type_of(const std::string& option, const std::string& text) {
   throw UsageError(fmt::format("-{} {}: wanted an element type such as f32, f16 or u8", option, text));
 }
 
+std::vector<double> numbers_in(const std::string& option, const std::string& list) {
+  std::vector<double> out;
+  for (const auto piece : pieces_of(list)) {
+    const auto number = parse_real<double>(trimmed(piece));
+    if (!number || !std::isfinite(*number))
+      throw UsageError(fmt::format("{}: \"{}\" is not a number", option, piece));
+    out.push_back(*number);
+  }
+  return out;
+}
+
 /// What is asked, input by input.
 class Asked {
  public:
   Asked(const Model& model, const BenchmarkCommand& o)
       : o_(o), model_(model), layouts_(o.inputs.image.layout, model.inputs()) {}
 
-  BorderRequest made() && {
+  Preprocessing made() && {
     for (const auto& text : o_.types) take_type(text);
-    add_values("--mean-values", o_.mean_values, out_.means);
-    add_values("--scale-values", o_.scale_values, out_.scales);
+    add_values("--mean-values", o_.mean_values, out_.mean_values);
+    add_values("--scale-values", o_.scale_values, out_.scale_values);
     for (const auto& port : model_.inputs()) {
       const auto letters = layouts_.of(port.name);
-      if (!letters.empty()) out_.layouts.push_back({port.name, letters, {}});
-      const auto type = out_.types.find(port.name);
-      if (type != out_.types.end() && type->second != port.type && port.value.valid())
+      if (!letters.empty()) out_.layout.push_back({port.name, letters, {}});
+      const auto type = out_.input_types.find(port.name);
+      if (type != out_.input_types.end() && type->second != port.type && port.value.valid())
         throw UsageError(
             fmt::format("-ip: input \"{}\" has a value in the model: its type stays", port.name));
     }
@@ -47,7 +60,7 @@ class Asked {
     if (option == "iop") return take_named(value);
     const auto type = type_of(option, value);
     for (const auto& port : option == "ip" ? model_.inputs() : model_.outputs())
-      (option == "ip" ? out_.types : out_.result_types).emplace(port.name, type);
+      (option == "ip" ? out_.input_types : out_.output_types).emplace(port.name, type);
   }
 
   void take_named(const std::string& text) {
@@ -61,18 +74,18 @@ class Asked {
       const auto type = type_of("iop", pair.substr(colon + 1));
       const bool in = model_.find_input(name).has_value(), out = model_.find_output(name).has_value();
       if (!in && !out) fail(ErrorCode::bad_input, "-iop: there is no input or output \"{}\"", name);
-      if (in) out_.types[name] = type;
-      if (out) out_.result_types[name] = type;
+      if (in) out_.input_types[name] = type;
+      if (out) out_.output_types[name] = type;
     }
   }
 
   /// Lists without a name are those of all inputs that look like images.
   void add_values(const std::string& option, const std::vector<std::string>& texts,
-                  std::vector<NamedNumbers>& out) const {
+                  std::vector<ChannelValues>& out) const {
     std::map<std::string, std::vector<double>> by_name;
     for (const auto& text : texts)
       for (const auto& [name, list] : named_lists(option, text)) {
-        const auto numbers = parse_numbers(option, "[" + list + "]").at(0).numbers;
+        const auto numbers = numbers_in(option + " " + text, list);
         if (!name.empty()) {
           if (!model_.find_input(name))
             fail(ErrorCode::bad_input, "{}: there is no input \"{}\"", option, name);
@@ -93,28 +106,32 @@ class Asked {
 
   bool is_image_input(const Port& port, std::size_t channels) const {
     const auto letters = layouts_.of(port.name);
-    if (!port.ranked || (port.shape.size() != 4 && letters.find('C') == std::string::npos)) return false;
-    std::vector<Dim> dims;
-    for (const auto d : port.shape) dims.push_back(d < 0 ? Dim() : Dim(d));
-    return channel_axis(Shape(dims), letters, channels) != std::string::npos;
+    if (!port.ranked) return false;
+    const auto& dims = port.shape;
+    const auto fits = [&](std::size_t axis) {
+      return axis < dims.size() && (channels == 1 || dims[axis] < 0 || std::cmp_equal(dims[axis], channels));
+    };
+    if (const auto c = letters.find('C'); c != std::string::npos) return fits(c);
+    return dims.size() == 4 && (fits(1) || fits(3));
   }
 
   const BenchmarkCommand& o_;
   const Model& model_;
   const Layouts layouts_;
-  BorderRequest out_;
+  Preprocessing out_;
 };
 
 }  // namespace
 
+bool has_border(const BenchmarkCommand& o) {
+  return !o.types.empty() || !o.mean_values.empty() || !o.scale_values.empty();
+}
+
 Model with_border(const Model& model, const BenchmarkCommand& o) {
-  if (o.types.empty() && o.mean_values.empty() && o.scale_values.empty()) return model;
+  if (!has_border(o)) return model;
   if (!model.unsupported().empty()) return model;  // compiling says so
   try {
-    const auto request = Asked(model, o).made();
-    auto graph = Inside::of(model).loaded().graph;
-    add_border(graph, request);
-    return Inside::changed(model, std::move(graph));
+    return preprocessed(model, Asked(model, o).made());
   } catch (const Error& e) {
     if (e.code() == ErrorCode::bad_option) throw UsageError(e.what());
     throw;

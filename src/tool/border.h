@@ -5,6 +5,9 @@
 
 namespace lamina::tool {
 
+/// Some option asks for a layer.
+bool has_border(const BenchmarkCommand& o);
+
 /// The model with those steps in front and behind, each a layer of its own: inputs are converted, then (x -
 /// mean) / scale by channel. The model itself if no option asks for a layer. Throws UsageError for types and
 /// values that do not fit, Error(bad_input) for an unknown name.

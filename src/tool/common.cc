@@ -7,7 +7,6 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
-#include "api/options_table.h"
 #include "base/atomic_file.h"
 #include "base/condition_variable.h"
 #include "base/cpu.h"
@@ -24,10 +23,10 @@ namespace {
 /// The key of a limit as --limit may call it: "memory" for LIMIT_MEMORY, "external-files" for EXTERNAL_FILES.
 std::string limit_key(std::string_view word) {
   std::vector<std::string> keys;
-  for (const auto& row : option_rows())
-    if (row.info.key.starts_with("LIMIT_") || row.info.key.ends_with("_OPERATORS") ||
-        row.info.key == "EXTERNAL_FILES")
-      keys.push_back(row.info.key);
+  for (const auto& option : option_list())
+    if (option.key.starts_with("LIMIT_") || option.key.ends_with("_OPERATORS") ||
+        option.key == "EXTERNAL_FILES")
+      keys.push_back(option.key);
   auto key = upper_case(bare_key(word));
   std::replace(key.begin(), key.end(), '-', '_');
   for (const auto& known : keys)

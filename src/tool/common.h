@@ -9,8 +9,7 @@
 #include <vector>
 
 #include "base/resident_memory.h"
-#include "base/text.h"
-#include "draw/text.h"
+#include "base/table_text.h"
 #include "lamina/lamina.h"
 #include "tool/options.h"
 

@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "base/cpu.h"
 #include "tool/asked_sizes.h"
 #include "tool/session.h"
 #include "tool/verb_list.h"
@@ -33,8 +34,8 @@ int run(const Common& c, const std::string& output) {
   auto options = c.options();
   options.keep_weights = true;  // what is saved is packed from them
   const auto model = open_model(c);
-  for (const auto& part : Inside::of(model).parts())
-    if (std::error_code ignored; std::filesystem::equivalent(part.file->path(), output, ignored))
+  for (const auto& file : model.files())
+    if (std::error_code ignored; std::filesystem::equivalent(file, output, ignored))
       throw UsageError(fmt::format("-o {}: is the model itself", output));
   const bool open = asks_for_open_sizes(c, model);
   if (open && c.tune) throw UsageError("--tune measures, so --shape must give numbers for all sizes");
@@ -46,11 +47,11 @@ int run(const Common& c, const std::string& output) {
   Progress progress("compiling " + c.model, c);
   options.progress = progress.callback();
   const CompiledModel compiled(model, options);
-  if (!open) Inside::of(compiled).plan_for(shapes);
+  if (!open) compiled.plan(shapes);
   compiled.save(output);
   std::error_code error;
   const auto bytes = std::filesystem::file_size(output, error);
-  const auto plans = Inside::of(compiled).program()->cache()->plans();
+  const auto plans = compiled.plans();
   c.say("{}: {}, for {}; {}", output, human_bytes(error ? 0 : static_cast<double>(bytes)),
         name_of(effective_isa()),
         open ? "not planned for any input sizes: the first run with each size makes a plan"

@@ -4,7 +4,6 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "api/options_table.h"
 #include "base/atomic_file.h"
 #include "base/error.h"
 #include "base/mapped_file.h"
@@ -61,24 +60,34 @@ std::vector<std::pair<std::string, std::string>> read_device_config(const std::s
   return out;
 }
 
-void write_device_config(const std::string& path, const Options& options) {
-  std::map<std::string, std::string> asked;
+namespace {
+
+/// By key: what was given; empty where nothing was.
+std::map<std::string, std::string> asked_of(const Options& options) {
+  std::map<std::string, std::string> out;
   for (const auto& p : properties(options))
-    if (!p.read_only) asked[p.key] = p.asked;
+    if (!p.read_only) out[p.key] = p.asked;
+  return out;
+}
+
+}  // namespace
+
+void write_device_config(const std::string& path, const Options& options) {
+  const auto asked = asked_of(options);
+  const auto all = option_list();
   // Several keys may set the same; the last one that says all of it is the one of today.
   std::map<std::string, std::string> keys;
-  for (const auto& row : option_rows()) {
-    const auto& value = asked.at(row.info.key);
+  for (const auto& option : all) {
+    const auto& value = asked.at(option.key);
     if (value.empty()) continue;
     Options back;
-    back.set(row.info.key, value);
-    const auto* const main = find_option(row.setting);
-    if (main->asked(back) == main->asked(options)) keys[row.setting] = row.info.key;
+    back.set(option.key, value);
+    if (asked_of(back).at(option.setting) == asked.at(option.setting)) keys[option.setting] = option.key;
   }
   auto settings = nlohmann::ordered_json::object();
-  for (const auto& row : option_rows())
-    if (const auto it = keys.find(row.setting); it != keys.end() && it->second == row.info.key)
-      settings[row.info.key] = asked.at(row.info.key);
+  for (const auto& option : all)
+    if (const auto it = keys.find(option.setting); it != keys.end() && it->second == option.key)
+      settings[option.key] = asked.at(option.key);
   const nlohmann::ordered_json document{{"CPU", settings}};
   write_file(path, document.dump(4, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
 }

@@ -39,7 +39,7 @@ std::string draw_runtime(const GraphOptions& o, DrawOptions how) {
   options.keep_weights = true;  // what rules did is not in the files of compiled models
   const Session s(o.common, o.inputs, options);
   o.common.note(s.notes);
-  how.inputs = s.model_inputs();
+  how.inputs = s.inputs;
   return draw(s.compiled, how);
 }
 

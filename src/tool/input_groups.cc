@@ -5,7 +5,6 @@
 #include <optional>
 #include <set>
 
-#include "api/inside.h"
 #include "base/error.h"
 #include "base/words.h"
 #include "tool/asked_sizes.h"
@@ -53,7 +52,7 @@ class Grouping {
         data_(data_shapes(o, ports_)),
         shapes_(asked_sizes(o, ports_)),
         options_(o.inputs) {
-    options_.model = &Inside::of(model);
+    options_.model = &model;
     options_.batch_axes = Layouts(o.inputs.image.layout, ports_).batch_axes();
     drop_idle_data();
     for (const auto* names : {&o.image_info, &o.made_up})

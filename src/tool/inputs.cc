@@ -4,7 +4,6 @@
 #include <map>
 #include <set>
 
-#include "api/inside.h"
 #include "base/error.h"
 #include "base/seeded_input.h"
 #include "base/shape_only.h"
@@ -197,7 +196,7 @@ std::vector<Tensor> gather_inputs(const std::vector<Port>& ports, const InputOpt
 
 std::vector<Tensor> gather_inputs(const Model& model, InputOptions o, const Common& common,
                                   std::vector<std::string>& notes) {
-  o.model = &Inside::of(model);
+  o.model = &model;
   std::vector<std::string> names;
   for (const auto& p : model.inputs()) names.push_back(p.name);
   return gather_inputs(model.inputs(), o, common.shapes(names), notes);

@@ -5,7 +5,6 @@
 #include <utility>
 #include <vector>
 
-#include "api/loaded_model.h"
 #include "tool/common.h"
 #include "tool/image_tensor.h"
 
@@ -25,7 +24,7 @@ struct InputOptions {
   bool only_given = false;      ///< an input that no file has is an error
   bool no_files = false;        ///< the verb takes no files of inputs
   /// The model of the inputs: what it was compiled for says sizes that nothing else says. Null: not known.
-  const LoadedModel* model = nullptr;
+  const Model* model = nullptr;
 };
 void add_input_options(OptionSet& options, InputOptions& o);
 void add_image_options(OptionSet& options, ImageOptions& p);  ///< likewise

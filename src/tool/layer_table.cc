@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "draw/text.h"
+#include "base/table_text.h"
 
 namespace lamina::tool {
 namespace {

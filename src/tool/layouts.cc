@@ -1,6 +1,6 @@
 #include "tool/layouts.h"
 
-#include "offline/request.h"
+#include "base/option_words.h"
 #include "tool/common.h"
 #include "tool/named_lists.h"
 
@@ -16,7 +16,7 @@ Layouts::Layouts(const std::vector<std::string>& texts, const std::vector<Port>&
       for (const auto& p : ports) {
         if (!name.empty() && name != p.name) continue;
         known = true;
-        const auto spelt = spread(letters, p.ranked ? p.shape.size() : letters.size());
+        const auto spelt = spread_layout(letters, p.ranked ? p.shape.size() : letters.size());
         if (!spelt) continue;
         fits = true;
         if (!(name.empty() ? of_all : letters_).emplace(p.name, *spelt).second)

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <map>
 
-#include "api/inside.h"
 #include "base/error.h"
 #include "tool/asked_sizes.h"
 #include "tool/layouts.h"
@@ -72,12 +71,10 @@ class Wanted {
   std::map<std::size_t, Sizes> shapes_;
 };
 
-Shape shape_from(const Sizes& sizes) {
-  std::vector<Dim> dims;
-  for (const auto& s : sizes)
-    dims.push_back(s.most == kAnySize ? (s.least == 0 ? Dim() : Dim(s.least, Dim().high()))
-                                      : Dim(s.least, s.most));
-  return Shape(std::move(dims));
+PartialShape shape_from(const Sizes& sizes) {
+  PartialShape out;
+  for (const auto& s : sizes) out.emplace_back(s.least, s.most == kAnySize ? Dimension::kUnbounded : s.most);
+  return out;
 }
 
 }  // namespace
@@ -88,14 +85,13 @@ Model reshaped(const Model& model, const BenchmarkCommand& o, std::vector<std::s
   const auto& ports = model.inputs();
   const Wanted wanted(ports, o);
   if (wanted.shapes().empty()) return model;
-  LoadedModel::Shapes shapes;
-  for (const auto& [i, sizes] : wanted.shapes()) {
-    shapes[ports[i].name] = shape_from(sizes);
-    if (said)
-      said->push_back(fmt::format("Reshaping model: '{}': {}", ports[i].name, to_string(shape_from(sizes))));
-  }
   // Anew: readers make constants of sizes that the file says.
-  return Inside::read(o.common.model, o.common.reading(), shapes);
+  auto reading = o.common.reading();
+  for (const auto& [i, sizes] : wanted.shapes()) {
+    reading.input_shapes[ports[i].name] = shape_from(sizes);
+    if (said) said->push_back(fmt::format("Reshaping model: '{}': [{}]", ports[i].name, to_string(sizes)));
+  }
+  return Model(o.common.model, reading);
 }
 
 }  // namespace lamina::tool

@@ -7,8 +7,7 @@
 #include "base/error.h"
 #include "base/npz.h"
 #include "base/tensor_numbers.h"
-#include "draw/text.h"
-#include "explain/layers.h"
+#include "lamina/explain.h"
 #include "lamina/reference.h"
 #include "tool/classes.h"
 #include "tool/session.h"
@@ -85,7 +84,7 @@ void check_labels(const RunOptions& o, const std::vector<std::string>& labels, c
 
 /// The outputs of the last step.
 std::vector<Tensor> run_steps(Session& session, bool reference, int steps) {
-  if (reference) return run_reference(session.model, session.model_inputs(), {.steps = steps}).outputs;
+  if (reference) return run_reference(session.model, session.inputs, {.steps = steps}).outputs;
   for (int step = 0; step < steps; ++step) session.request.run();
   std::vector<Tensor> results;
   for (std::size_t i = 0; i < session.model.outputs().size(); ++i)
@@ -116,7 +115,7 @@ int run(const RunOptions& o) {
     arrays.emplace_back(o.by_position ? "out" + std::to_string(i) : ports[i].name, t);
   }
   if (!o.reference) {
-    const auto precision = to_string(precisions_of(session.impl(), session.request));
+    const auto precision = precision_used(session.request);
     o.common.say("precision   {}", precision);
     document["precision"] = precision;
   }

@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <chrono>
 
-#include "api/inside.h"
 #include "base/error.h"
 #include "tool/benchmark.h"
 #include "tool/border.h"
@@ -60,9 +59,8 @@ Model reshaped_model(const Model& file, const BenchmarkCommand& o, const Steps& 
 
 /// Why the cache folder is not used; empty if it is.
 std::string why_not_kept(const BenchmarkCommand& o, const Options& options, const Model& model) {
-  if (Inside::of(model).derived())
-    return "a model with other shapes, element types, means or scales is not cached";
-  if (Inside::of(model).compiled()) return "the model is compiled already";
+  if (has_border(o)) return "a model with other element types, means or scales is not cached";
+  if (model.is_compiled()) return "the model is compiled already";
   if (!o.runtime_graph.empty())
     return o.typed("--runtime-graph", "-exec_graph_path") + " needs data that cached models do not hold";
   return options.keep_weights ? "KEEP_WEIGHTS needs the original weights, which cached models do not hold"

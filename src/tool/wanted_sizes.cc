@@ -1,8 +1,6 @@
 #include "tool/wanted_sizes.h"
 
 #include <algorithm>
-#include <cctype>
-#include <cstring>
 #include <map>
 
 #include "base/error.h"
@@ -67,13 +65,12 @@ class Proposal {
 };
 
 /// Shapes of all values can be told from these.
-bool fits(const LoadedModel& model, const std::vector<OpenInput>& open, const std::vector<Dims>& shapes) {
+bool fits(const Model& model, const std::vector<OpenInput>& open, const std::vector<Dims>& shapes) {
+  NamedShapes all;
+  for (std::size_t i = 0; i < open.size(); ++i)
+    all[open[i].port->name] = PartialShape(shapes[i].begin(), shapes[i].end());
   try {
-    Graph g = model.described().graph;
-    for (const auto v : g.inputs())
-      for (std::size_t i = 0; i < open.size(); ++i)
-        if (g.value(v).name == open[i].port->name) g.set_type(v, {g.type(v).element, Shape::of(shapes[i])});
-    g.infer_types();
+    model.output_ports(all);
     return true;
   } catch (const Error& e) {
     if (ends_the_work(e.code())) throw;
@@ -81,18 +78,9 @@ bool fits(const LoadedModel& model, const std::vector<OpenInput>& open, const st
   }
 }
 
-/// As a shell takes it for one word.
-std::string word_of_shell(const std::string& text) {
-  const auto plain = [](unsigned char c) { return std::isalnum(c) || std::strchr("_./:=,@%+-", c); };
-  if (std::all_of(text.begin(), text.end(), plain)) return text;
-  std::string out = "'";
-  for (const char c : text) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return out + "'";
-}
-
 }  // namespace
 
-std::vector<Dims> proposed_shapes(const std::vector<OpenInput>& open, const LoadedModel* model) {
+std::vector<Dims> proposed_shapes(const std::vector<OpenInput>& open, const Model* model) {
   if (model && !model->compiled_for().empty()) {
     std::vector<Dims> out;
     for (const auto& input : open) {
@@ -116,7 +104,7 @@ std::vector<Dims> proposed_shapes(const std::vector<OpenInput>& open, const Load
   return Proposal(open, kUsual[0], kRanks[0], batches).shapes();
 }
 
-void ask_for_sizes(const std::vector<OpenInput>& open, const LoadedModel* model, bool files) {
+void ask_for_sizes(const std::vector<OpenInput>& open, const Model* model, bool files) {
   const auto shapes = proposed_shapes(open, model);
   constexpr std::size_t kFew = 8;
   std::string names, options;
@@ -124,7 +112,7 @@ void ask_for_sizes(const std::vector<OpenInput>& open, const LoadedModel* model,
     const auto& port = *open[i].port;
     if (i < kFew) names += fmt::format("{}\"{}\" {}", i == 0 ? "" : ", ", port.name, to_string(port));
     options +=
-        fmt::format(" --shape {}", word_of_shell(fmt::format("{}={}", port.name, fmt::join(shapes[i], ","))));
+        fmt::format(" --shape {}", shell_word(fmt::format("{}={}", port.name, fmt::join(shapes[i], ","))));
   }
   if (open.size() > kFew) names += fmt::format(" and {} more", open.size() - kFew);
   throw UsageError(

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "api/loaded_model.h"
+#include "lamina/model.h"
 
 namespace lamina::tool {
 
@@ -16,10 +16,10 @@ struct OpenInput {
 
 /// A shape for each: those of a compiled model's plans, else usual sizes that the layers of `model` take as
 /// far as shapes tell; null: nobody can be asked.
-std::vector<Dims> proposed_shapes(const std::vector<OpenInput>& open, const LoadedModel* model);
+std::vector<Dims> proposed_shapes(const std::vector<OpenInput>& open, const Model* model);
 
 /// Throws UsageError that names the inputs, with options that can be pasted: "--shape x=1,3,224,224".
 /// `files`: the verb takes files of inputs, too.
-[[noreturn]] void ask_for_sizes(const std::vector<OpenInput>& open, const LoadedModel* model, bool files);
+[[noreturn]] void ask_for_sizes(const std::vector<OpenInput>& open, const Model* model, bool files);
 
 }  // namespace lamina::tool

@@ -1,6 +1,7 @@
 /// The pieces of code in docs/api.md, compiled and run. tests/api/pieces_test.py compares them with the page.
 #include <lamina/explain.h>
 #include <lamina/lamina.h>
+#include <lamina/preprocess.h>
 #include <atomic>
 
 #include <gtest/gtest.h>
@@ -73,6 +74,21 @@ TEST_F(Pieces, ports) {
   EXPECT_NE(printed_.str().find("input x: f32["), std::string::npos) << printed_.str();
   EXPECT_NE(printed_.str().find("x is input 0"), std::string::npos);
   EXPECT_NE(printed_.str().find(": f32[8,2]\n"), std::string::npos) << printed_.str();
+}
+
+TEST_F(Pieces, shapes) {
+  // piece: shapes
+  // Whatever the file says: any number of pictures, 48 rows, and 48 to 640 columns.
+  const lamina::Model wide("model.onnx", {.input_shapes = {{"x", {-1, 3, 48, {48, 640}}}}});
+
+  // The program has bytes, channels last; the model wants normalised floats.
+  const lamina::Model bytes = lamina::preprocessed(wide, {.input_types = {{"x", lamina::ElementType::u8}},
+                                                          .layout = {{"x", "NCHW", "NHWC"}},
+                                                          .mean_values = {{"x", {124, 116, 104}}},
+                                                          .scale_values = {{"x", {58, 57, 57}}}});
+  // end
+  const lamina::Tensor picture(lamina::ElementType::u8, {2, 48, 192, 3});
+  EXPECT_EQ(lamina::CompiledModel(bytes)(picture).shape(), (lamina::Dims{2, 2}));
 }
 
 TEST_F(Pieces, memory) {

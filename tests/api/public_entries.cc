@@ -4,6 +4,7 @@
 #include "lamina/draw.h"
 #include "lamina/listings.h"
 #include "lamina/optimize.h"
+#include "lamina/preprocess.h"
 #include "lamina/quantize.h"
 #include "lamina/reference.h"
 
@@ -104,6 +105,24 @@ const std::map<std::string, std::function<void(Objects&)>>& entries() {
        [](Objects& o) {
          (void)o.compiled.output_ports({{1, 4}, {1, 4}});
        }},
+      {"lamina::CompiledModel::plan(std::vector<std::vector<long, std::allocator<long> >, "
+       "std::allocator<std::vector<long, std::allocator<long> > > > const&) const",
+       [](Objects& o) {
+         o.compiled.plan({{1, 4}, {1, 4}});
+       }},
+      {"lamina::CompiledModel::plans() const", [](Objects& o) { (void)o.compiled.plans(); }},
+      {"lamina::Model::compiled_for() const", [](Objects& o) { (void)o.model.compiled_for(); }},
+      {"lamina::Model::is_compiled() const", [](Objects& o) { (void)o.model.is_compiled(); }},
+      {"lamina::Model::output_ports(std::map<std::__cxx11::basic_string<char, std::char_traits<char>, "
+       "std::allocator<char> >, std::vector<lamina::Dimension, std::allocator<lamina::Dimension> >, "
+       "std::less<void>, std::allocator<std::pair<std::__cxx11::basic_string<char, std::char_traits<char>, "
+       "std::allocator<char> > const, std::vector<lamina::Dimension, std::allocator<lamina::Dimension> > > > "
+       "> const&) const",
+       [](Objects& o) { (void)o.model.output_ports({}); }},
+      {"lamina::precision_used[abi:cxx11](lamina::Request const&)",
+       [](Objects& o) { (void)precision_used(o.request); }},
+      {"lamina::preprocessed(lamina::Model const&, lamina::Preprocessing const&)",
+       [](Objects& o) { (void)preprocessed(o.model, {}); }},
       {"lamina::CompiledModel::outputs() const", [](Objects& o) { (void)o.compiled.outputs(); }},
       {"lamina::CompiledModel::streams() const", [](Objects& o) { (void)o.compiled.streams(); }},
       {"lamina::CompiledModel::optimal_requests() const",

@@ -211,6 +211,49 @@ class Models(unittest.TestCase):
             lib.made(lib.model_read, str(CLASSIFIER).encode(), ctypes.byref(read))
         lib.stop_free(stop)
 
+    def test_other_shapes(self):
+        sizes = (ctypes.c_int64 * 4)(-1, 3, 48, 48)
+        most = (ctypes.c_int64 * 4)(8, 3, 48, 640)
+        least = (ctypes.c_int64 * 4)(1, 3, 48, 48)
+        given = type(lib.input_shape()) * 2
+        rows = given(
+            lib.input_shape(name=b"x", rank=4, dims=least, most=most),
+            lib.input_shape(name=b"x", rank=4, dims=sizes),
+        )
+        read = lib.read_options(input_shapes=rows, input_shape_count=1)
+        model = lib.made(lib.model_read, str(CLASSIFIER).encode(), ctypes.byref(read))
+        (port,) = ports(model, lib.INPUT)
+        self.assertEqual([port.dims[i] for i in range(4)], [-1, 3, 48, -1])
+        shapes = (ctypes.POINTER(ctypes.c_int64) * 1)(sizes)
+        where = (1, (ctypes.c_size_t * 1)(4), ctypes.cast(shapes, ctypes.POINTER(ctypes.c_void_p)))
+        one = lib.input_shape(name=b"x", rank=4, dims=(ctypes.c_int64 * 4)(5, 3, 48, 48))
+        out = lib.port()
+        for count, batch in ((0, -1), (1, 5)):
+            found = lib.made(lib.model_output_ports, model, ctypes.byref(one), count)
+            lib.list_port(found, 0, ctypes.byref(out))
+            self.assertEqual([out.dims[i] for i in range(out.rank)], [batch, 2])
+            lib.list_free(found)
+        compiled = compiled_of(model)
+        info = lib.compiled_info()
+        for shape, plans in (((2, 3, 48, 96), 1), ((3, 3, 48, 96), 2)):
+            sizes[:] = shape
+            lib.compiled_plan(compiled, *where)
+            lib.compiled_get(compiled, ctypes.byref(info))
+            self.assertEqual(info.plans, plans)
+        with Fails(lib.BAD_INPUT, "shapes of 0 inputs"):
+            lib.compiled_plan(compiled, 0, None, None)
+        lib.compiled_free(compiled)
+        lib.model_free(model)
+        read = lib.read_options(input_shapes=rows, input_shape_count=2)
+        with Fails(lib.BAD_INPUT, 'two shapes for "x"'):
+            lib.made(lib.model_read, str(CLASSIFIER).encode(), ctypes.byref(read))
+        rows[0].name = None
+        with Fails(lib.BAD_INPUT, "the name of an input"):
+            lib.made(lib.model_read, str(CLASSIFIER).encode(), ctypes.byref(read))
+        read = lib.read_options(input_shape_count=1)
+        with Fails(lib.BAD_INPUT, "input_shapes"):
+            lib.made(lib.model_read, str(CLASSIFIER).encode(), ctypes.byref(read))
+
     def test_a_list_of_names_with_commas(self):
         of = options()
         values = (ctypes.c_char_p * 2)(b"Co{1,2}nv@.*", b"BatchNormalization@.*")

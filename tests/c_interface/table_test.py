@@ -5,7 +5,7 @@ import sys
 
 from header import PATH, ROOT, Header
 
-HEADERS = ("benchmark.h", "check.h", "draw.h", "error.h", "explain.h", "limits.h", "listings.h", "log.h", "model.h", "optimize.h", "options.h", "progress.h", "quantize.h", "reference.h", "tensor.h")
+HEADERS = ("benchmark.h", "check.h", "draw.h", "error.h", "explain.h", "limits.h", "listings.h", "log.h", "model.h", "optimize.h", "options.h", "partial_shape.h", "preprocess.h", "progress.h", "quantize.h", "reference.h", "tensor.h")
 PAGE = ROOT / "docs/c-api.md"
 EXPORTS = ROOT / "tests/api/exports.txt"
 INTERNAL = {"detail", "LoadedModel", "Compiled", "RequestPool", "Inside", "lamina_host", "lamina_registrar"}

@@ -1,4 +1,5 @@
 #include "draw/text.h"
+#include "base/table_text.h"
 
 #include <gtest/gtest.h>
 

@@ -2,6 +2,7 @@
 
 import io
 import os
+import pickle
 import re
 import sys
 import threading
@@ -183,6 +184,45 @@ def test_ports():
     assert loose.inputs[0].shape is None and not loose.inputs[0].ranked and loose(X)[0].tolist() == WANTED
     odd = lamina.Model(models.non_zeros()).outputs[0]
     assert odd.shape == (1, None) and odd.dtype == "i64"
+
+
+def test_input_shapes(tmp_path):
+    path = tmp_path / "net.onnx"
+    onnx.save(models.sums(), path)
+    shapes = {"a": [(1, 3), 4], "b": [None, 4]}
+    model = lamina.load(path, input_shapes=shapes)
+    assert [p.shape for p in model.inputs] == [(None, 4), (None, 4)]
+    three = np.ones((3, 4), np.float32)
+    assert model(three, three)[0].tolist() == [[2] * 4] * 3
+    with pytest.raises(lamina.BadInput, match="a"):
+        model(np.ones((4, 4), np.float32), np.ones((4, 4), np.float32))
+    again = pickle.loads(pickle.dumps(model))
+    with pytest.raises(lamina.BadInput, match="a"):
+        again(np.ones((4, 4), np.float32), np.ones((4, 4), np.float32))
+    fixed = lamina.Model(models.sums(), input_shapes={"a": (2, 4), "b": (2, 4)})
+    assert fixed.outputs[0].shape == (2, 4)
+    with pytest.raises(lamina.BadInput, match='no input "c"'):
+        lamina.load(path, input_shapes={"c": [1, 4]})
+    with pytest.raises(lamina.BadOption, match="from 3 to 1"):
+        lamina.load(path, input_shapes={"a": [(3, 1), 4]})
+
+
+def test_shapes_ahead(tmp_path):
+    model = lamina.Model(models.sums())
+    assert not model.is_compiled
+    assert model.outputs_for({"a": (3, 4)})[0].shape == (3, 4)
+    with pytest.raises(lamina.BadInput):
+        model.outputs_for({"a": (3, 4), "b": (2, 4)})
+    compiled = model.compile()
+    assert compiled.plans == 0
+    compiled.plan((3, 4), (3, 4))
+    assert compiled.plans == 1
+    compiled(np.ones((3, 4), np.float32), np.ones((3, 4), np.float32))
+    assert compiled.plans == 1
+    with pytest.raises(lamina.BadInput):
+        compiled.plan((3, 4))
+    compiled.save(tmp_path / "m.lamina")
+    assert lamina.Model(tmp_path / "m.lamina").is_compiled
 
 
 def test_what_it_says(tmp_path):

@@ -1,0 +1,12 @@
+#pragma once
+/// The public options about inputs as a BorderRequest has them.
+#include "lamina/optimize.h"
+#include "offline/border.h"
+
+namespace lamina {
+
+/// Both throw FaqError, or Error(bad_option), which begin with the option.
+std::vector<NamedNumbers> numbers_of(const std::string& option, const std::vector<ChannelValues>& all);
+std::vector<LayoutRequest> layout_requests(const std::string& option, const std::vector<LayoutChange>& all);
+
+}  // namespace lamina

@@ -1,0 +1,61 @@
+/// preprocessed(): steps in front of a model and behind it.
+#include "lamina/preprocess.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "api/at_work.h"
+#include "api/inside.h"
+#include "base/guard.h"
+#include "offline/border_options.h"
+
+namespace lamina {
+namespace {
+
+using Types = std::map<std::string, ElementType, std::less<>>;
+
+void require_ports(const Types& types, const std::vector<Port>& ports, const char* what) {
+  for (const auto& [name, type] : types) {
+    if (type == ElementType::undefined)
+      fail(ErrorCode::bad_option, "{} \"{}\": wanted an element type", what, name);
+    const auto same = [&](const Port& port) { return port.name == name; };
+    const auto port = std::find_if(ports.begin(), ports.end(), same);
+    if (port == ports.end()) fail(ErrorCode::bad_input, "there is no {} \"{}\"", what, name);
+    if (port->value.valid() && port->type != type)
+      fail(ErrorCode::bad_option, "{} \"{}\" has a value in the model: its type stays", what, name);
+  }
+}
+
+BorderRequest request_of(const Preprocessing& steps) {
+  BorderRequest out;
+  out.types = steps.input_types;
+  out.result_types = steps.output_types;
+  out.layouts = layout_requests("layout", steps.layout);
+  out.means = numbers_of("mean_values", steps.mean_values);
+  out.scales = numbers_of("scale_values", steps.scale_values);
+  if (steps.scale && (*steps.scale == 0 || !std::isfinite(*steps.scale)))
+    fail(ErrorCode::bad_option, "scale {}: wanted a number to divide by", *steps.scale);
+  if (steps.scale && !steps.scale_values.empty())
+    fail(ErrorCode::bad_option, "both scale and scale_values, wanted one of them");
+  out.scale = steps.scale;
+  out.reverse_channels = steps.reverse_input_channels;
+  return out;
+}
+
+}  // namespace
+
+Model preprocessed(const Model& model, const Preprocessing& steps) {
+  return guarded("preprocessed", [&] {
+    const AtWork here;
+    const auto& loaded = Inside::of(model);
+    loaded.require_supported();
+    const Within within(&loaded.bounds());
+    require_ports(steps.input_types, model.inputs(), "input");
+    require_ports(steps.output_types, model.outputs(), "output");
+    auto graph = loaded.loaded().graph;
+    add_border(graph, request_of(steps));
+    return Inside::changed(model, std::move(graph));
+  });
+}
+
+}  // namespace lamina
