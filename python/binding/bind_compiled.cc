@@ -27,13 +27,15 @@ const char* name_of_level(LogLevel level) noexcept {
 /// Errors of a log callback go to sys.unraisablehook: the library's must not throw.
 LogCallback logging_to(const std::shared_ptr<Callback>& to) {
   return [to](LogLevel level, std::string_view line) {
-    if (!Py_IsInitialized()) return;
-    const nb::gil_scoped_acquire held;
+    if (is_too_late()) return;
+    const Locked held;
     if (!to->get()) return;
     try {
-      nb::borrow(to->get())(name_of_level(level), text(line));
+      call_python(to->get(), nb::make_tuple(name_of_level(level), text(line)));
     } catch (nb::python_error& error) {
-      error.discard_as_unraisable(nb::str("lamina's log callback"));
+      const nb::str where("lamina's log callback");
+      error.restore();
+      in_python([&] { PyErr_WriteUnraisable(where.ptr()); });
     } catch (const std::exception&) {
     }
   };
@@ -41,8 +43,9 @@ LogCallback logging_to(const std::shared_ptr<Callback>& to) {
 
 ProgressCallback progressing_to(const std::shared_ptr<Callback>& to) {
   return [to](std::string_view stage, double done) {
-    const nb::gil_scoped_acquire held;
-    if (to->get()) nb::borrow(to->get())(text(stage), done);
+    if (is_too_late()) return;
+    const Locked held;
+    if (to->get()) call_python(to->get(), nb::make_tuple(text(stage), done));
   };
 }
 

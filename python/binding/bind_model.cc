@@ -31,21 +31,26 @@ struct Source {
   nb::dict external_data;  // location: bytes
 };
 
-/// Reads the model. Called without the GIL; the bytes are found with it, and do not change.
-Model read(const Source& source, const ReadOptions& options) {
-  if (!source.data.is_valid()) return Model(source.path, options);
+ModelBytes bytes_of(const Source& source) {
   ModelBytes bytes;
-  {
-    const nb::gil_scoped_acquire held;
-    bytes.model = span_of(source.data);
-    if (source.weights.is_valid()) bytes.weights = span_of(source.weights);
-    for (const auto& [location, part] : source.external_data)
-      bytes.external_data[nb::cast<std::string>(location)] = span_of(part);
-    bytes.owner = owner_of(nb::make_tuple(source.data,
-                                          source.weights.is_valid() ? source.weights : nb::object(nb::none()),
-                                          source.external_data));
+  bytes.model = span_of(source.data);
+  if (source.weights.is_valid()) bytes.weights = span_of(source.weights);
+  for (const auto& [location, part] : source.external_data)
+    bytes.external_data[nb::cast<std::string>(location)] = span_of(part);
+  bytes.owner = owner_of(nb::make_tuple(source.data,
+                                        source.weights.is_valid() ? source.weights : nb::object(nb::none()),
+                                        source.external_data));
+  return bytes;
+}
+
+/// Reads the model, without the GIL.
+void read(Read& into, const Source& source, ReadOptions& options) {
+  if (source.data.is_valid()) {
+    const ModelBytes bytes = bytes_of(source);
+    stoppable(options.stop, [&] { into.model = Model::from_memory(bytes, options); });
+  } else {
+    stoppable(options.stop, [&] { into.model = Model(source.path, options); });
   }
-  return Model::from_memory(bytes, options);
 }
 
 void make(Read* self, const nb::bytes& path, nb::handle data, nb::handle weights,
@@ -71,7 +76,7 @@ void make(Read* self, const nb::bytes& path, nb::handle data, nb::handle weights
   options.input_shapes = named_shapes(input_shapes);
   auto* read_into = new (self) Read{.model = {}, .limits = wanted.limits};
   try {
-    stoppable(options.stop, [&] { read_into->model = read(source, options); });
+    read(*read_into, source, options);
   } catch (...) {
     read_into->~Read();
     throw;

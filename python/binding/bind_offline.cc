@@ -112,8 +112,9 @@ ProgressCallback increments_to(nb::handle callable) {
   if (callable.is_none()) return {};
   return [callable](std::string_view, double done) {
     if (done <= 0) return;  // a stage begins
-    const nb::gil_scoped_acquire held;
-    callable(1);
+    if (is_too_late()) return;
+    const Locked held;
+    call_python(callable, nb::make_tuple(1));
   };
 }
 

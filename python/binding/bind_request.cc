@@ -25,6 +25,13 @@ class Bound {
         inputs_(core_->inputs.size()),
         outputs_(core_->outputs.size()) {}
   ~Bound() {
+    // Once the interpreter has begun to end, a thread that is to call one of these callbacks may sleep for
+    // ever. Its inference would never end: it is left as it is, with all that it uses.
+    if (is_ending() && (core_->log || core_->progress) && is_under_way()) {
+      (void)new auto(
+          std::tuple(std::move(core_), std::move(request_), std::move(inputs_), std::move(outputs_)));
+      return;
+    }
     const Unlocked release;  // an inference may be under way
     request_.reset();
   }
@@ -189,11 +196,14 @@ class Bound {
     throw nb::python_error();
   }
 
+  bool is_under_way() const noexcept {
+    const auto status = request_->status();
+    return status == RequestStatus::queued || status == RequestStatus::running;
+  }
+
   /// Arrays must not change under an inference.
   void require_rest() const {
-    const auto status = request_->status();
-    if (running_ || status == RequestStatus::queued || status == RequestStatus::running)
-      fail(ErrorCode::busy, "the request is in use: an inference is under way");
+    if (running_ || is_under_way()) fail(ErrorCode::busy, "the request is in use: an inference is under way");
   }
 
   void begin() {

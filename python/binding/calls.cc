@@ -1,12 +1,28 @@
 #include "calls.h"
 
+#include <poll.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
+
+#include <algorithm>
+#include <climits>
 
 #include "errors.h"
 #include "interrupts.h"
 
 namespace lamina::python {
+
+namespace {
+
+int new_descriptor() noexcept { return eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC); }
+
+}  // namespace
+
+constinit Ended::One Ended::closed_{nullptr, nullptr};
+
+Ended::Ended() : descriptor_(new_descriptor()) {
+  if (descriptor_ < 0) fail(ErrorCode::out_of_memory, "no file descriptor is left");
+}
 
 Ended::~Ended() {
   close();
@@ -14,56 +30,64 @@ Ended::~Ended() {
 }
 
 void Ended::add(PyObject* call) noexcept {
-  const std::lock_guard lock(mutex_);
-  if (closed_) return let_go(call);
-  list_.push_back(call);
-  if (list_.size() > 1) return;  // the reader has been woken
-  some_.notify_one();
-  if (descriptor_ >= 0) eventfd_write(descriptor_, 1);
-}
-
-int Ended::descriptor() {
-  const std::lock_guard lock(mutex_);
-  if (descriptor_ < 0) {
-    descriptor_ = eventfd(list_.empty() ? 0 : 1, EFD_NONBLOCK | EFD_CLOEXEC);
-    if (descriptor_ < 0) fail(ErrorCode::out_of_memory, "no file descriptor is left");
-  }
-  return descriptor_;
+  auto* const one = new One{call, nullptr};
+  auto* last = last_.load();
+  do {
+    if (last == &closed_) {
+      delete one;
+      return let_go(call);
+    }
+    one->before = last;
+  } while (!last_.compare_exchange_weak(last, one));
+  if (last == nullptr) wake();  // else the reader has been woken
 }
 
 nb::list Ended::take() {
-  std::vector<PyObject*> taken;
-  {
-    const std::lock_guard lock(mutex_);
-    taken.swap(list_);
-    eventfd_t count = 0;
-    if (descriptor_ >= 0) (void)eventfd_read(descriptor_, &count);
+  // First: who adds a call after take() has emptied the list wakes the reader again.
+  eventfd_t count = 0;
+  (void)eventfd_read(descriptor_, &count);
+  auto* taken = last_.load();
+  while (taken != &closed_ && !last_.compare_exchange_weak(taken, nullptr)) {
   }
+  if (taken == &closed_) return {};
+  One* first = nullptr;
+  while (taken != nullptr) first = std::exchange(taken, std::exchange(taken->before, first));
   nb::list calls;
-  for (auto* call : taken) calls.append(nb::steal(call));
+  while (first != nullptr) {
+    calls.append(nb::steal(first->call));
+    delete std::exchange(first, first->before);
+  }
   return calls;
+}
+
+bool Ended::has_some() const noexcept {
+  const auto* const last = last_.load();
+  return last != nullptr && last != &closed_;
 }
 
 bool Ended::wait(std::chrono::nanoseconds time) {
   const Unlocked release;
-  std::unique_lock lock(mutex_);
-  some_.wait_for(lock, time, [&] { return !list_.empty() || closed_ || woken_; });
-  woken_ = false;
-  return !list_.empty();
+  const auto most = std::chrono::ceil<std::chrono::milliseconds>(time).count();
+  pollfd readable{descriptor_, POLLIN, 0};
+  (void)poll(&readable, 1, static_cast<int>(std::clamp<std::int64_t>(most, 0, INT_MAX)));
+  return has_some();
 }
 
-void Ended::wake() noexcept {
-  const std::lock_guard lock(mutex_);
-  woken_ = true;
-  some_.notify_all();
+void Ended::wake() noexcept { (void)eventfd_write(descriptor_, 1); }
+
+void Ended::close() noexcept { drop(&closed_); }
+
+void Ended::after_fork_in_child() noexcept {
+  drop(last_.load() == &closed_ ? &closed_ : nullptr);
+  if (descriptor_ >= 0) ::close(descriptor_);
+  descriptor_ = new_descriptor();
 }
 
-void Ended::close() noexcept {
-  const std::lock_guard lock(mutex_);
-  closed_ = true;
-  some_.notify_all();
-  for (auto* call : list_) let_go(call);
-  list_.clear();
+void Ended::drop(One* then) noexcept {
+  for (auto* one = last_.exchange(then); one != nullptr && one != &closed_;) {
+    let_go(one->call);
+    delete std::exchange(one, one->before);
+  }
 }
 
 namespace {
@@ -177,11 +201,14 @@ void bind_calls(nb::module_& m) {
           [](EndedCalls& self, double seconds) {
             return self.list->wait(std::chrono::nanoseconds(static_cast<std::int64_t>(seconds * 1e9)));
           },
-          nb::arg("seconds"), "Waits until there are calls; False when the time is over.")
+          nb::arg("seconds"), "Waits until there are calls. False when there are none.")
       .def(
-          "wake", [](EndedCalls& self) { self.list->wake(); }, "Ends a wait, or the next one.")
+          "wake", [](EndedCalls& self) { self.list->wake(); }, "Ends a wait, or the next one before take().")
       .def(
-          "close", [](EndedCalls& self) { self.list->close(); }, "Drops calls that end from now on.");
+          "close", [](EndedCalls& self) { self.list->close(); }, "Drops calls that end from now on.")
+      .def(
+          "after_fork_in_child", [](EndedCalls& self) { self.list->after_fork_in_child(); },
+          "In the child of a fork: drops all calls, and takes a descriptor that is not the parent's.");
   nb::class_<Call>(m, "Call", nb::dynamic_attr(), "One inference of a model, with its arrays.")
       .def(nb::init<const Compiled&, nb::args, nb::kwargs>(),
            nb::sig("def __init__(self, model: CompiledBase, *args: object, **named: object) -> None"),

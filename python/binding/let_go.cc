@@ -30,6 +30,8 @@ void let_go(PyObject* object) noexcept {
     announced = false;  // the queue is full: the next object asks again
 }
 
+void let_go_after_fork_in_child() noexcept { announced = false; }
+
 void release_let_go() noexcept {
   announced = false;
   for (auto* one = first.exchange(nullptr); one != nullptr;) {

@@ -10,6 +10,8 @@ namespace lamina::python {
 void let_go(PyObject* object) noexcept;
 /// Releases what was let go of. Requires the GIL.
 void release_let_go() noexcept;
+/// In a child: a thread of the parent may have been about to ask the main thread.
+void let_go_after_fork_in_child() noexcept;
 
 /// A callable of Python's that the library calls. It may outlive the object of Python that has it.
 class Callback {

@@ -13,8 +13,9 @@ namespace lamina::python {
 inline ProgressCallback progress_of(nb::handle callable) {
   if (callable.is_none()) return {};
   return [callable](std::string_view stage, double done) {
-    const nb::gil_scoped_acquire held;
-    callable(text(stage), done);
+    if (is_too_late()) return;
+    const Locked held;
+    call_python(callable, nb::make_tuple(text(stage), done));
   };
 }
 

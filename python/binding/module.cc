@@ -35,6 +35,10 @@ NB_MODULE(_lamina, m) {
       "Releases objects that threads of the library have let go of. It happens by itself, too, a little "
       "later.");
   m.def(
-      "after_fork_in_child", [] { Interrupts::after_fork_in_child(); },
+      "after_fork_in_child",
+      [] {
+        Interrupts::after_fork_in_child();
+        let_go_after_fork_in_child();
+      },
       "Called by the package in the child of a fork.");
 }

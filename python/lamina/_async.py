@@ -7,6 +7,7 @@ once for all that came since it took the last ones.
 import asyncio
 import atexit
 import contextlib
+import os
 import weakref
 from typing import TYPE_CHECKING, Any
 
@@ -59,7 +60,16 @@ def _at_exit() -> None:
     _lamina.release()
 
 
+def _after_fork_in_child() -> None:
+    """The loops are the parent's, and so are the inferences that they wait for, and the descriptors that wake them."""
+    global _loops
+    for ended in list(_loops.values()):
+        ended.calls.after_fork_in_child()
+    _loops = weakref.WeakKeyDictionary()
+
+
 atexit.register(_at_exit)
+os.register_at_fork(after_in_child=_after_fork_in_child)
 
 
 async def run(model: "CompiledModel", args: tuple[Any, ...], named: dict[str, Any]) -> Outputs:

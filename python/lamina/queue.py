@@ -108,13 +108,30 @@ class _State:
     def after_fork_in_child(self) -> None:
         """In the child there is no thread of the queue, and no inference is under way."""
         futures, self.calls = list(self.calls), {}
-        self.pid, self.under_way, self.thread, self.pool = os.getpid(), 0, None, None
         self.callbacks = threading.Lock()
-        self.changed = threading.Condition()
-        self.ended = _lamina.EndedCalls()
+        self.ended.after_fork_in_child()
+        self.changed = _process.free(self.changed)
+        with self.changed:
+            self.pid, self.under_way, self.thread, self.pool = os.getpid(), 0, None, None
+            self.changed.notify_all()
         for future in futures:
-            if not future.done():
-                future.set_exception(Canceled("the process was forked: the inference runs in the parent"))
+            _end_in_child(future)
+
+
+def _end_in_child(future: "OutputsFuture") -> None:
+    """Ends a future whose inference runs in the parent.
+
+    set_exception() would wait for locks that threads of the parent may hold: the future's own, and those of
+    as_completed() and wait(). It would also call the done-callbacks, inside os.fork(). The parent calls them.
+    """
+    future._condition = _process.free(future._condition)
+    with future._condition:
+        if future.done():
+            return
+        future._done_callbacks = []  # type: ignore[attr-defined]
+        future._exception = Canceled("the process was forked: the inference runs in the parent")
+        future._state = "FINISHED"
+        future._condition.notify_all()
 
 
 def _serve(state: _State) -> None:

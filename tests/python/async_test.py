@@ -1,12 +1,14 @@
 """run_async: many tasks on one model, cancelling, several loops, errors."""
 
 import asyncio
+import threading
 import time
 
 import lamina
 import models
 import numpy as np
 import pytest
+from forks import in_child
 
 
 @pytest.fixture(scope="module", params=[0, 1, 2])
@@ -94,3 +96,61 @@ def test_the_loop_goes_on_meanwhile(endless_model):
         return done
 
     assert asyncio.run(ticks()) is False
+
+
+def test_a_child_has_none_of_the_loops():
+    """They are the parent's, and so is what they wait for; a loop of the child's works."""
+    model = lamina.load(models.sums(), properties={"NUM_STREAMS": 1})
+    ones = np.ones((1, 4), np.float32)
+    up, over = threading.Event(), threading.Event()
+
+    async def run():
+        return (await model.run_async(ones, ones))[0][0, 0]
+
+    async def keep():
+        assert await run() == 2
+        up.set()
+        await asyncio.to_thread(over.wait)
+        return await run()
+
+    def child():
+        from lamina import _async
+
+        assert not list(_async._loops)
+        assert asyncio.run(run()) == 2
+        _async._at_exit()
+
+    results = []
+    thread = threading.Thread(target=lambda: results.append(asyncio.run(keep())))
+    thread.start()
+    up.wait()
+    status = in_child(child)
+    over.set()
+    thread.join()
+    assert status == 0 and results == [2]
+
+
+def test_fork_while_loops_work():
+    """Inferences end in threads of the library while the process forks; a child's handler of its exit does not wait."""
+    model = lamina.load(models.sums(), threads=2, properties={"NUM_STREAMS": 2})
+    ones = np.ones((1, 4), np.float32)
+    over = threading.Event()
+
+    async def one():
+        while not over.is_set():
+            await model.run_async(ones, ones)
+
+    async def some():
+        await asyncio.gather(*(one() for _ in range(4)))
+
+    from lamina import _async
+
+    threads = [threading.Thread(target=lambda: asyncio.run(some())) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    time.sleep(0.1)
+    statuses = [in_child(_async._at_exit) for _ in range(200)]
+    over.set()
+    for thread in threads:
+        thread.join()
+    assert statuses == [0] * 200

@@ -9,6 +9,7 @@ import models
 import numpy as np
 import onnx
 import pytest
+from forks import held_by_another_thread, in_child
 from lamina.compat.onnxruntime.capi import onnxruntime_pybind11_state as state
 
 A = np.arange(8, dtype=np.float32).reshape(2, 4)
@@ -122,3 +123,33 @@ def test_a_file_that_changes_or_goes(tmp_path):
     assert session.get_overridable_initializers() == []
     with pytest.raises(state.Fail, match="was changed"):
         session.set_providers(["CPUExecutionProvider"])
+
+
+def test_a_child_finds_locks_free_and_has_threads_of_its_own(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    settings = compat.SessionOptions()
+    settings.enable_profiling = True
+    one, other = session(models.sums()), session(models.sums(), sess_options=settings)
+    options = compat.RunOptions()
+
+    def asynchronous():
+        done, got = threading.Event(), []
+
+        def callback(outputs, data, error):
+            got.append((outputs, error))
+            done.set()
+
+        one.run_async(["sum"], {"a": A, "b": B}, callback, None)
+        assert done.wait(60) and not got[0][1] and got[0][0][0].tolist() == (A + B).tolist()
+
+    def child():
+        lists = {"a": A.tolist(), "b": B.tolist()}
+        assert one.run(["sum"], lists)[0].tolist() == (A + B).tolist()
+        assert one.run(["sum"], lists, options)[0].tolist() == (A + B).tolist()
+        assert other.run(["sum"], lists)[0].tolist() == (A + B).tolist()
+        asynchronous()
+
+    asynchronous()
+    with held_by_another_thread(one._lock, other._lock, other._profile._lock, options.__dict__["_lock"]):
+        assert in_child(child) == 0
+    asynchronous()

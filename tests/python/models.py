@@ -96,8 +96,8 @@ def endless(size: int = 32) -> onnx.ModelProto:
     )
 
 
-def long_to_compile(layers: int = 3000) -> onnx.ModelProto:
-    """A model whose compilation takes some seconds."""
+def long_to_compile(layers: int = 3000, rows: int | str = 4) -> onnx.ModelProto:
+    """A model whose compilation takes some seconds; with a name for `rows`, the first run of a new size does, too."""
     nodes, weights = [], []
     rng = np.random.default_rng(1)
     last = "x"
@@ -107,7 +107,7 @@ def long_to_compile(layers: int = 3000) -> onnx.ModelProto:
         nodes.append(helper.make_node("MatMul", [last, f"w{i}"], [f"p{i}"]))
         nodes.append(helper.make_node("Sigmoid" if i % 2 else "Tanh", [f"p{i}"], [f"t{i}"]))
         last = f"t{i}"
-    return graph_model(nodes, [value("x", (4, 8))], [value(last, (4, 8))], weights)
+    return graph_model(nodes, [value("x", (rows, 8))], [value(last, (rows, 8))], weights)
 
 
 def long_to_quantize(layers: int = 40, size: int = 256) -> onnx.ModelProto:

@@ -1,7 +1,6 @@
 """Fork, spawn, pickle, threads."""
 
 import multiprocessing
-import os
 import pickle
 import threading
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
@@ -11,6 +10,7 @@ import models
 import numpy as np
 import onnx
 import pytest
+from forks import in_child
 
 X = np.array([[-1, 2, -3, 4]], np.float32)
 _model: lamina.CompiledModel | None = None
@@ -67,19 +67,6 @@ def test_pickle(path):
 def test_errors_are_pickled():
     error = pickle.loads(pickle.dumps(lamina.BadInput("what")))
     assert type(error) is lamina.BadInput and str(error) == "what" and error.code == "bad_input"
-
-
-def in_child(work) -> int:
-    """The exit status of a child of a fork that does the work."""
-    child = os.fork()
-    if child == 0:
-        status = 1
-        try:
-            work()
-            status = 0
-        finally:
-            os._exit(status)
-    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
 
 def test_fork_while_all_kinds_of_work_run(sums):

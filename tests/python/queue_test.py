@@ -1,11 +1,17 @@
 """Queue: futures, order, callbacks, bounded reading ahead, closing."""
 
+import contextlib
+import os
+import select
 import threading
+import time
 
 import lamina
 import models
 import numpy as np
 import pytest
+from forks import begin_child, held_by_another_thread, in_child, status_of
+from lamina import _lamina
 
 STREAMS = [0, 1, 2]
 
@@ -125,3 +131,96 @@ def test_many_threads_submit(model):
         for thread in threads:
             thread.join()
     assert not wrong
+
+
+def test_a_child_takes_no_lock_of_the_parent(model):
+    """Threads of the parent hold the locks of a queue and of its future, whose inference is under way."""
+    parent, begun, go, told = os.getpid(), threading.Event(), threading.Event(), []
+
+    def callback(*_):
+        if os.getpid() == parent:
+            begun.set()
+            go.wait()
+
+    def child():
+        assert not told  # os.fork() calls no done-callback
+        assert isinstance(future.exception(60), lamina.Canceled)
+        queue.wait_all()
+        assert queue.submit(pair(2)).result(60)["sum"][0, 0] == 3
+        queue.close()
+
+    queue = lamina.Queue(model, jobs=2, callback=callback)
+    future = queue.submit(pair(1))
+    future.add_done_callback(told.append)
+    begun.wait()
+    with held_by_another_thread(future._condition, queue._state.changed):
+        status = in_child(child)
+    go.set()
+    assert status == 0
+    assert future.result(60)["sum"][0, 0] == 2
+    queue.close()
+    assert told == [future]
+
+
+def test_a_child_of_the_thread_that_holds_the_locks(model):
+    """As when a handler of a signal forks: the thread goes on inside them, in the child, too."""
+    with lamina.Queue(model, jobs=2) as queue, contextlib.ExitStack() as held:
+        future = queue.submit(pair(1))
+        future.result(60)
+        queue.wait_all()
+
+        def child():
+            held.close()
+            assert queue.submit(pair(2)).result(60)["sum"][0, 0] == 3
+
+        held.enter_context(future._condition)
+        held.enter_context(queue._state.changed)
+        assert in_child(child) == 0
+
+
+def test_parent_and_child_use_a_queue_at_once(model):
+    """Each in its own process: nobody is woken for the other's inferences, or takes them."""
+
+    def use():
+        for i in range(50):
+            assert queue.submit(pair(i)).result(60)["sum"][0, 0] == i + 1
+
+    with lamina.Queue(model, jobs=2) as queue:
+        use()
+        child = begin_child(use)
+        use()
+        assert status_of(child) == 0
+
+
+def test_a_child_does_not_wake_its_parent():
+    ended = _lamina.EndedCalls()
+
+    def child():
+        ended.after_fork_in_child()
+        ended.wake()
+        assert not ended.wait(60) and ended.take() == []
+
+    assert in_child(child) == 0
+    assert not select.select([ended.fileno()], [], [], 0)[0]
+
+
+def test_fork_while_queues_work():
+    """Calls end in threads of the library while the process forks; a queue's list of them is free in each child."""
+    model = lamina.load(models.sums(), threads=2, properties={"NUM_STREAMS": 2})
+    over = threading.Event()
+
+    def work():
+        with lamina.Queue(model) as queue:
+            while not over.is_set():
+                for future in [queue.submit(pair(i)) for i in range(6)]:
+                    future.result()
+
+    threads = [threading.Thread(target=work) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    time.sleep(0.1)
+    statuses = [in_child(lambda: None) for _ in range(200)]
+    over.set()
+    for thread in threads:
+        thread.join()
+    assert statuses == [0] * 200

@@ -1,10 +1,10 @@
 """SessionOptions, RunOptions and the enumerations."""
 
 import enum
-import threading
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
+from lamina import _process
 from lamina.compat.onnxruntime.errors import unavailable
 
 
@@ -193,7 +193,7 @@ class RunOptions(_Attributes):
     def __init__(self) -> None:
         """Options that change nothing."""
         super().__init__()
-        object.__setattr__(self, "_lock", threading.Lock())
+        object.__setattr__(self, "_lock", _process.Lock())
         object.__setattr__(self, "_running", [])
 
     def __setattr__(self, name: str, value: object) -> None:

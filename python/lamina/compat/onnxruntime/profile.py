@@ -6,6 +6,7 @@ import threading
 import time
 from typing import Any
 
+from lamina import _process
 from lamina.compiled import CompiledModel
 from lamina.request import LayerTime
 
@@ -18,7 +19,7 @@ class Profile:
         self.began = time.time_ns()
         self._prefix = prefix
         self._events: list[dict[str, Any]] = []
-        self._lock = threading.Lock()
+        self._lock = _process.Lock()
 
     def run(self, model: CompiledModel, feed: dict[str, Any]) -> dict[str, Any]:
         """One inference, timed: outputs by name, in memory of their own."""

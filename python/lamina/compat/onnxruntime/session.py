@@ -2,14 +2,13 @@
 
 import os
 import sys
-import threading
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from lamina import _lamina
+from lamina import _lamina, _process
 from lamina import errors as _errors
 from lamina._onnx_header import OnnxHeader, header_of, header_of_file
 from lamina.compat.onnxruntime import errors
@@ -83,9 +82,10 @@ class InferenceSession(Session):
         self._set_providers(providers, provider_options)
         self._header: OnnxHeader | None = None
         self._identity = _identity_of(self._model_path)
-        self._lock = threading.Lock()
+        self._lock = _process.Lock()
         self._variants: dict[tuple[str, ...], CompiledModel] = {}
-        self._executor: ThreadPoolExecutor | None = None
+        self._executor: ThreadPoolExecutor | None = None  # of this process
+        self._executor_pid = 0
         self._profile = Profile(options.profile_file_prefix) if options.enable_profiling else None
         self._model = self._variant(())
         try:
@@ -317,8 +317,9 @@ class InferenceSession(Session):
                 sys.excepthook(*sys.exc_info())
 
         with self._lock:
-            if self._executor is None:
+            if self._executor is None or self._executor_pid != os.getpid():  # a child has no threads of the parent
                 self._executor = ThreadPoolExecutor(max(1, self._model.streams), "lamina.run_async")
+                self._executor_pid = os.getpid()
         self._executor.submit(work)
 
     def run_with_ort_values(
