@@ -234,6 +234,7 @@ void Quiescence::after_fork_in_child() noexcept {
   for (auto* x = a.first; x != nullptr; x = x->after_) {
     if (x->worker_.load() != me) x->worker_ = std::thread::id();
     if (x->stopped_ != me) x->stopped_ = std::thread::id();
+    x->urgent_ = 0;  // a thread that urges waits, so it is not the one that forks
     if (!x->child_begins(me)) a.remove(*x);
   }
   a.mutex.unlock();
