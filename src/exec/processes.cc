@@ -88,7 +88,6 @@ void Dispatch::after_fork_in_child() noexcept {
 /// callback.
 void Dispatch::child_begins() noexcept {
   const auto me = std::this_thread::get_id();
-  turn = nullptr;
   closing = false;
   new (&opened_) ConditionVariable;  // those who waited are not here
   for (auto* job : jobs) {
@@ -96,16 +95,23 @@ void Dispatch::child_begins() noexcept {
     job->waiting_ = 0;
     job->leave();
     job->thread_ = nullptr;
-    const bool mine = job->caller_.load() == me || job->runner_ == me;
-    if (mine || at_rest(job->state())) continue;
-    job->end_in_child();
+    if (!job->belongs_to(me) && !at_rest(job->state())) job->end_in_child();
   }
+  if (turn != nullptr && !turn->belongs_to(me)) turn = nullptr;
   for (auto* core : cores) core->child_begins();
 }
 
 /// Threads that do not exist in the child still wait on objects of their workers: nothing is destroyed here.
 void Scheduler::Core::child_begins() noexcept {
+  const auto me = std::this_thread::get_id();
   const auto is_here = [](const Worker* worker) { return worker != nullptr && worker == Dispatch::worker(); };
+  const auto is_taken = [&](int stream) {
+    const auto& jobs = Dispatch::here().jobs;
+    return is_here(slots_[static_cast<std::size_t>(stream)]->worker) ||
+           std::any_of(jobs.begin(), jobs.end(), [&](Job* job) {
+             return job->belongs_to(me) && job->stream_ == stream && job->scheduler().core_.get() == this;
+           });
+  };
   for (auto& worker : workers_)
     if (!is_here(worker.get())) {
       worker->thread.forget();
@@ -119,7 +125,7 @@ void Scheduler::Core::child_begins() noexcept {
     if (slot->job) (void)new std::shared_ptr<Job>(std::move(slot->job));
   }
   callers_.child_begins();
-  free_.reset([&](int i) { return is_here(slots_[static_cast<std::size_t>(i)]->worker); });
+  free_.reset(is_taken);
   forked_ = true;
   free_.somebody_waits(true);  // the next one comes by and says so
 }
