@@ -7,6 +7,7 @@
 #include "base/awaited_by.h"
 #include "base/error.h"
 #include "base/exiting.h"
+#include "base/threads.h"
 #include "exec/dispatch.h"
 
 namespace lamina {
@@ -203,7 +204,9 @@ void Scheduler::Core::hand_to(StreamSlot& slot, Job& job) {
 void Scheduler::Core::tell_of_fork(Lock& lock) {
   if (!std::exchange(forked_, false)) return;
   lock.unlock();
-  log_.info("after fork() the parent's helper threads are missing: {} threads are made again", slots_.size());
+  log_.info(
+      "after fork() the parent's threads are missing: {} threads of streams are made again{}", slots_.size(),
+      helpers_are_lost() ? "; loops run in one thread, since the parent did not call shutdown() before" : "");
   lock.lock();
 }
 
