@@ -41,6 +41,7 @@ class PassedParts {
 }  // namespace
 
 Model Inside::read(const std::string& path, const ReadOptions& options, const LoadedModel::Shapes& shapes) {
+  follow_process();  // what is opened is noted, before the work on it begins
   return Model(std::make_shared<const LoadedModel>(
       FileSource(path, options.weights, options.limits.external_files), options, shapes));
 }
@@ -60,10 +61,7 @@ std::shared_ptr<const LoadedModel> Inside::shared(const Model& model) {
 }
 
 Model::Model(const std::string& path, const ReadOptions& options)
-    : impl_(guarded("Model", [&] {
-        return std::make_shared<LoadedModel>(FileSource(path, options.weights, options.limits.external_files),
-                                             options);
-      })) {}
+    : impl_(guarded("Model", [&] { return Inside::shared(Inside::read(path, options, {})); })) {}
 
 void register_extension(const std::string& name, int (*entry)(const lamina_host*, lamina_registrar*)) {
   guarded("register_extension", [&] {

@@ -10,8 +10,8 @@
 namespace lamina {
 
 const std::exception_ptr& canceled_error() {
-  static NoDestructor<std::exception_ptr> error(
-      std::make_exception_ptr(Error(ErrorCode::canceled, "the inference was canceled")));
+  static const ProcessLifetime error(
+      [] { return std::make_exception_ptr(Error(ErrorCode::canceled, "the inference was canceled")); });
   return *error;
 }
 
