@@ -2,6 +2,8 @@
 
 #include <unistd.h>
 
+#include "base/quiescence.h"
+
 namespace lamina {
 namespace {
 
@@ -11,7 +13,10 @@ std::atomic<DestroyedAtClose*> newest{nullptr};
 /// exit() destroys static objects first and comes here then; dlclose() comes here first. That is the order of
 /// DT_FINI_ARRAY, in which the compiler's own entry for static objects is the first one and the last to be
 /// called.
-[[gnu::destructor]] void on_close() { closes = true; }
+[[gnu::destructor]] void on_close() {
+  closes = true;
+  Quiescence::await_forks();
+}
 
 /// Made when the library is loaded, so it is destroyed after what runs at exit() and was registered later.
 struct AtClose {

@@ -215,7 +215,18 @@ void Quiescence::end() noexcept {
 Quiescence::Undisturbed::Undisturbed() noexcept { all().mutex.lock(); }
 Quiescence::Undisturbed::~Undisturbed() { all().mutex.unlock(); }
 
-void Quiescence::fork_begins() noexcept { ++forks; }
+bool Quiescence::fork_begins() noexcept {
+  ++forks;
+  if (!library_closes()) return true;
+  --forks;
+  return false;
+}
+
+void Quiescence::await_forks() noexcept {
+  using Clock = std::chrono::steady_clock;
+  const auto late = Clock::now() + std::chrono::seconds(1);
+  while (forks > 0 && Clock::now() < late) std::this_thread::sleep_for(std::chrono::microseconds(50));
+}
 
 void Quiescence::before_fork() noexcept { all().mutex.lock(); }
 
@@ -261,22 +272,9 @@ void Quiescence::for_good() noexcept {
   a.resumed.notify_all();  // threads that want to fork need not wait
 }
 
-namespace {
-
-/// Forks run code of the library, which dlclose() unmaps, and of other libraries, which may wait for what the
-/// calling thread has: therefore a second at most.
-void await_forks() noexcept {
-  using Clock = std::chrono::steady_clock;
-  const auto late = Clock::now() + std::chrono::seconds(1);
-  while (forks > 0 && Clock::now() < late) std::this_thread::sleep_for(std::chrono::microseconds(50));
-}
-
-}  // namespace
-
 void Quiescence::stop_at_exit() noexcept {
   std::atexit([] {
     for_good();
-    await_forks();
     OwnThread::join_ended();
   });
 }

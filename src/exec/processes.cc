@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
+#include <utility>
 
 #include "base/arena.h"
 #include "base/awaited_by.h"
@@ -16,6 +17,7 @@ namespace lamina {
 namespace {
 
 thread_local Worker* this_worker = nullptr;
+thread_local bool fork_prepared = false;  // before_fork() has taken the locks for this thread's fork()
 
 /// Time that shut_down() gives inferences in run() of other threads.
 constexpr std::chrono::seconds kPatience{2};
@@ -27,13 +29,14 @@ Dispatch& Dispatch::here() {
   return *dispatch;
 }
 
+/// At the first use, not when the library is loaded: handlers that were registered last are called first, and
+/// those of other libraries, such as an allocator, take locks that work may need while fork() waits for it.
+/// They may be registered twice, in a child that finds this half done.
 Dispatch::Dispatch() {
   at_fork(before_fork, after_fork_in_parent, after_fork_in_child);
   Quiescence::stop_at_exit();
 }
 
-/// At the first use, not when the library is loaded: handlers that were registered last are called first, and
-/// those of other libraries take locks that work may need while fork() waits for it.
 void follow_process() { Dispatch::here(); }
 
 Worker*& Dispatch::worker() noexcept { return this_worker; }
@@ -62,18 +65,21 @@ void Dispatch::end_turn(Job& job) {
 }
 
 void Dispatch::before_fork() noexcept {
-  Quiescence::fork_begins();
+  if (fork_prepared || !Quiescence::fork_begins()) return;
   Quiescence::begin();
   here().mutex.lock();
   Quiescence::before_fork();
+  fork_prepared = true;
 }
 
 void Dispatch::after_fork_in_parent() noexcept {
+  if (!std::exchange(fork_prepared, false)) return;
   here().mutex.unlock();
   Quiescence::after_fork_in_parent();
 }
 
 void Dispatch::after_fork_in_child() noexcept {
+  if (!std::exchange(fork_prepared, false)) return;
   OwnThread::forget_leftovers();
   helpers_lost();
   forget_idle_arenas();
