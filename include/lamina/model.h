@@ -320,7 +320,8 @@ class CompiledModel {
   LAMINA_API std::vector<Fusion> fusions() const;
   /// Number of requests that run at the same time; 0: the callers' threads do the work, any number of them.
   LAMINA_API int streams() const;
-  /// Threads of one stream.
+  /// Threads of one stream, for which the model was compiled. In a child of fork() it has only one of them if
+  /// the parent had helper threads then (docs/api.md).
   LAMINA_API int threads() const;
   /// Number of requests that keep all streams busy.
   LAMINA_API std::size_t optimal_requests() const;

@@ -56,6 +56,7 @@ std::shared_ptr<const LoadedModel> Inside::shared(const Model& model) {
 
 Model::Model(const std::string& path, const ReadOptions& options)
     : impl_(guarded("Model", [&] {
+        follow_process();  // what is opened is noted, before the work on it begins
         return std::make_shared<LoadedModel>(FileSource(path, options.weights, options.limits.external_files),
                                              options);
       })) {}

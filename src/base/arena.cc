@@ -126,7 +126,7 @@ void bring_helpers(tbb::task_arena& arena, int threads) {
   using tbb::global_control;
   const auto most = static_cast<int>(global_control::active_value(global_control::max_allowed_parallelism));
   threads = std::min(threads, most);
-  if (threads <= helpers_made() + 1 || is_subprocess()) return;
+  if (threads <= helpers_made() + 1 || helpers_are_lost() || is_subprocess()) return;
   const SignalsBlocked here;
   arena.execute([&] {
     using Clock = std::chrono::steady_clock;

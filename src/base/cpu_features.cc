@@ -6,6 +6,7 @@
 #include <iterator>
 
 #include "base/error.h"
+#include "base/no_destructor.h"
 
 namespace lamina {
 namespace {
@@ -96,8 +97,8 @@ CpuRegisters cpu_registers() {
 }
 
 Features features_present() {
-  static const Features features = features_of(cpu_registers());
-  return features;
+  static const ProcessLifetime features([] { return features_of(cpu_registers()); });
+  return *features;
 }
 
 Features limited_to(Isa isa, Features features) {
@@ -105,7 +106,7 @@ Features limited_to(Isa isa, Features features) {
 }
 
 Features cpu_features() {
-  static const Features features = [] {
+  static const ProcessLifetime features([] {
     const char* limit = std::getenv("LAMINA_MAX_ISA");
     if (limit == nullptr || *limit == '\0' || limit == kNativeIsa) return features_present();
     const auto isa = isa_named(limit);
@@ -113,8 +114,8 @@ Features cpu_features() {
       fail(ErrorCode::bad_option, "the environment variable LAMINA_MAX_ISA is \"{}\": wanted one of {}",
            limit, fmt::join(isa_limits(), ", "));
     return limited_to(*isa, features_present());
-  }();
-  return features;
+  });
+  return *features;
 }
 
 }  // namespace lamina

@@ -29,8 +29,8 @@ void notice_exit() noexcept {
 bool is_exiting() noexcept { return exiting.load(std::memory_order_relaxed) && !library_closes(); }
 
 void keep_at_exit(const std::shared_ptr<const void>& what) noexcept {
-  static NoDestructor<Kept> kept;
   if (!is_exiting()) return;
+  static NoDestructor<Kept> kept;
   const Quiescence::Undisturbed lock;
   try {
     (*kept).push_back(what);

@@ -127,7 +127,7 @@ MappedFile::~MappedFile() {
 }
 
 void drop_mapped_pages(const void* data, std::size_t bytes) {
-  static const auto page = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
+  const auto page = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
   const auto address = reinterpret_cast<std::uintptr_t>(data);
   const auto begin = round_up(address, page), end = (address + bytes) / page * page;
   if (end <= begin) return;

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "base/control_groups.h"
+#include "base/no_destructor.h"
 #include "base/system_file.h"
 
 namespace lamina {
@@ -77,8 +78,8 @@ MemoryLeft memory_left(const std::string& root) { return tightest(root, true); }
 MemoryLeft memory_in_all(const std::string& root) { return tightest(root, false); }
 
 bool has_memory(std::uint64_t bytes) {
-  static const auto all = memory_in_all().bytes;
-  return bytes < all;
+  static const ProcessLifetime all([] { return memory_in_all().bytes; });
+  return bytes < *all;
 }
 
 }  // namespace lamina

@@ -1,16 +1,63 @@
 #include "base/no_destructor.h"
 
+#include <unistd.h>
+
+#include "base/quiescence.h"
+
 namespace lamina {
 namespace {
 
-bool closes = false;
+std::atomic<bool> closes{false};
+std::atomic<DestroyedAtClose*> newest{nullptr};
 
 /// exit() destroys static objects first and comes here then; dlclose() comes here first. That is the order of
 /// DT_FINI_ARRAY, in which the compiler's own entry for static objects is the first one and the last to be
 /// called.
-[[gnu::destructor]] void on_close() { closes = true; }
+[[gnu::destructor]] void on_close() {
+  closes = true;
+  Quiescence::await_forks();
+}
+
+/// Made when the library is loaded, so it is destroyed after what runs at exit() and was registered later.
+struct AtClose {
+  ~AtClose() {
+    if (closes) DestroyedAtClose::destroy_all();
+  }
+} at_close;
 
 }  // namespace
+
+bool MakeOnce::begin() noexcept {
+  const int process = ::getpid();
+  for (int maker = maker_.load(std::memory_order_acquire); maker != kMade;) {
+    if (maker != process) {  // nobody, or a thread of the parent, which is not here
+      if (maker_.compare_exchange_weak(maker, process, std::memory_order_acquire)) return true;
+      continue;
+    }
+    maker_.wait(maker, std::memory_order_acquire);
+    maker = maker_.load(std::memory_order_acquire);
+  }
+  return false;
+}
+
+void MakeOnce::end(int maker) noexcept {
+  maker_.store(maker, std::memory_order_release);
+  maker_.notify_all();
+}
+
+/// In a child of fork() the object may be there already, if it was being made: it stays where it is.
+void DestroyedAtClose::enlist(void (*destroy)(void*), void* object) noexcept {
+  if (destroy_ != nullptr) return;
+  destroy_ = destroy;
+  object_ = object;
+  older_ = newest.load(std::memory_order_relaxed);
+  while (!newest.compare_exchange_weak(older_, this, std::memory_order_release)) continue;
+}
+
+void DestroyedAtClose::destroy_all() {
+  for (auto* x = newest.exchange(nullptr, std::memory_order_acquire); x != nullptr; x = x->older_)
+    x->destroy_(x->object_);
+}
 
 bool library_closes() noexcept { return closes; }
 

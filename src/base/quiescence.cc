@@ -217,6 +217,12 @@ Quiescence::Undisturbed::~Undisturbed() { all().mutex.unlock(); }
 
 void Quiescence::fork_begins() noexcept { ++forks; }
 
+void Quiescence::await_forks() noexcept {
+  using Clock = std::chrono::steady_clock;
+  const auto late = Clock::now() + std::chrono::seconds(1);
+  while (forks > 0 && Clock::now() < late) std::this_thread::sleep_for(std::chrono::microseconds(50));
+}
+
 void Quiescence::before_fork() noexcept { all().mutex.lock(); }
 
 void Quiescence::after_fork_in_parent() noexcept {
@@ -234,6 +240,7 @@ void Quiescence::after_fork_in_child() noexcept {
   for (auto* x = a.first; x != nullptr; x = x->after_) {
     if (x->worker_.load() != me) x->worker_ = std::thread::id();
     if (x->stopped_ != me) x->stopped_ = std::thread::id();
+    x->urgent_ = 0;  // a thread that urges waits, so it is not the one that forks
     if (!x->child_begins(me)) a.remove(*x);
   }
   a.mutex.unlock();
@@ -260,22 +267,9 @@ void Quiescence::for_good() noexcept {
   a.resumed.notify_all();  // threads that want to fork need not wait
 }
 
-namespace {
-
-/// Forks run code of the library, which dlclose() unmaps, and of other libraries, which may wait for what the
-/// calling thread has: therefore a second at most.
-void await_forks() noexcept {
-  using Clock = std::chrono::steady_clock;
-  const auto late = Clock::now() + std::chrono::seconds(1);
-  while (forks > 0 && Clock::now() < late) std::this_thread::sleep_for(std::chrono::microseconds(50));
-}
-
-}  // namespace
-
 void Quiescence::stop_at_exit() noexcept {
   std::atexit([] {
     for_good();
-    await_forks();
     OwnThread::join_ended();
   });
 }

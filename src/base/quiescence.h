@@ -156,9 +156,11 @@ class Quiescence {
     Undisturbed& operator=(const Undisturbed&) = delete;
   };
 
-  /// A fork() begins, before all else: closing the library waits for its end, since that is code of the
-  /// library.
+  /// A fork() begins, before all else.
   static void fork_begins() noexcept;
+  /// Waits for the forks that have begun, a second at most: they run code of other libraries, too, which may
+  /// wait for what the calling thread has.
+  static void await_forks() noexcept;
   /// Around a fork(), inside a quiescent state: no activity comes or goes.
   static void before_fork() noexcept;
   static void after_fork_in_parent() noexcept;

@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "base/error.h"
+#include "base/no_destructor.h"
 
 namespace lamina {
 namespace {
@@ -170,8 +171,8 @@ int normal_float_code(double value) {
 
 float small_float_value(ElementType type, std::uint8_t code) {
   LAMINA_CHECK(is_small_float(type), "{} is no small float", name_of(type));
-  static const auto values = all_values();
-  return values[static_cast<std::size_t>(type) - kFirst][code];
+  static const ProcessLifetime values([] { return all_values(); });
+  return (*values)[static_cast<std::size_t>(type) - kFirst][code];
 }
 
 std::uint8_t small_float_code(ElementType type, double value, SmallFloatRounding rounding) {

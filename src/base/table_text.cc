@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "base/no_destructor.h"
 #include "base/shorten.h"
 #include "base/terminal.h"
 
@@ -46,8 +47,8 @@ std::string shortened(std::string_view text, std::size_t length) {
 }
 
 std::string padded(std::string_view text, std::size_t length) {
-  static const bool cuts = is_terminal(1);
-  auto out = cuts ? shortened(text, length) : std::string(text);
+  static const ProcessLifetime cuts([] { return is_terminal(1); });
+  auto out = *cuts ? shortened(text, length) : std::string(text);
   out.append(length - std::min(length, text_length(out)), ' ');
   return out;
 }

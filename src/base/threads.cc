@@ -9,7 +9,6 @@
 #include <algorithm>
 #include <atomic>
 #include <fstream>
-#include <limits>
 #include <list>
 #include <mutex>
 #include <optional>
@@ -145,6 +144,7 @@ double thread_microseconds() { return microseconds_of(CLOCK_THREAD_CPUTIME_ID); 
 
 namespace {
 std::atomic<int> helpers{0};
+std::atomic<bool> lost{false};
 
 struct HelperId;
 struct HelperIds {
@@ -221,8 +221,9 @@ bool FallingAsleep::is_over() noexcept try {
 
 int helpers_made() { return helpers.load(std::memory_order_acquire); }
 void helpers_ended() { helpers = 0; }
+bool helpers_are_lost() { return lost; }
 void helpers_lost() {
-  helpers = std::numeric_limits<int>::max() / 2;
+  if (helpers.exchange(0) > 0) lost = true;
   auto& ids = helper_ids();
   new (&ids.mutex) std::mutex;  // another thread may have held it at the fork
   new (&ids.all) std::vector<const HelperId*>;

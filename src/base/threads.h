@@ -88,6 +88,9 @@ class FallingAsleep {
 void helpers_ended();
 /// To be called in a child of fork(), where helper threads do not exist and the library does not know it.
 void helpers_lost();
+/// The parent, or a parent of that, had helpers at its fork(): no thread helps in this process, nor ever
+/// will.
+bool helpers_are_lost();
 
 /// Binds the calling thread to these processors. False where the system refuses all of them; it stays where
 /// it was then.

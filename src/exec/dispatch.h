@@ -63,7 +63,7 @@ class Scheduler::Core : public std::enable_shared_from_this<Core> {
   static void set_error(Job& job, std::exception_ptr error) noexcept;
   static void begin(Job& job);
   static bool stop(Job& job) noexcept;
-  int await_stream(Job& job, Clock::time_point until);
+  void await_stream(Job& job, Clock::time_point until);
   class Urged;
   /// True if the job is queued for, or its callback needs, what the calling thread's inference holds: a
   /// stream of this model, all of which are taken, or the turn of exclusive models.

@@ -10,8 +10,8 @@
 namespace lamina {
 
 const std::exception_ptr& canceled_error() {
-  static NoDestructor<std::exception_ptr> error(
-      std::make_exception_ptr(Error(ErrorCode::canceled, "the inference was canceled")));
+  static const ProcessLifetime error(
+      [] { return std::make_exception_ptr(Error(ErrorCode::canceled, "the inference was canceled")); });
   return *error;
 }
 
@@ -78,7 +78,8 @@ void Job::set_callback(Callback callback) {
 
 /// Ends the job in a child of fork(): the thread that ran it does not exist here.
 void Job::end_in_child() noexcept {
-  caller_ = std::thread::id();
+  caller_ = runner_ = std::thread::id();
+  stream_ = -1;
   again_ = again_canceled_ = false;
   error_ = canceled_error();
   forget_result();

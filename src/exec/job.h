@@ -86,12 +86,14 @@ class Job : public std::enable_shared_from_this<Job>, public StopSignal {
 
   std::atomic<JobState> state_{JobState::idle};
   std::atomic<std::thread::id> caller_{};  // the thread in which the callback runs
-  std::atomic<std::thread::id> runner_{};  // that which is in run()
+  std::atomic<std::thread::id> runner_{};  // that which is in run(), or infers what was started
   std::atomic<int> waiting_{0};            // how many are in waiters_
   double seconds_left_ = 0;                // of the thread in run()
   std::exception_ptr error_;
   std::shared_ptr<const Callback> callback_;
 
+  /// In a child of fork(), whose only thread that is: it works on the job, or is in its callback.
+  bool belongs_to(std::thread::id thread) const noexcept { return caller_ == thread || runner_ == thread; }
   void end_in_child() noexcept;
   /// Puts the job at the end of a list; removes it from its list.
   void join(List& list) noexcept;
@@ -111,7 +113,7 @@ class Job : public std::enable_shared_from_this<Job>, public StopSignal {
   List* in_ = nullptr;                           // the list that it waits in
   std::shared_ptr<Job> self_;                    // of a job that was started, until it rests
   ConditionVariable* thread_ = nullptr;          // of a job that a thread waits for to run itself
-  int granted_ = -1;                             // the stream for that thread
+  int stream_ = -1;                              // that a thread in run() has, or is given
   bool again_ = false, again_canceled_ = false;  // started in its own callback
   bool abandoned_ = false;                       // its owner has gone: it is not started any more
 };

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
+#include <utility>
 
 #include "base/arena.h"
 #include "base/awaited_by.h"
@@ -16,6 +17,7 @@ namespace lamina {
 namespace {
 
 thread_local Worker* this_worker = nullptr;
+thread_local bool fork_prepared = false;  // before_fork() has taken the locks for this thread's fork()
 
 /// Time that shut_down() gives inferences in run() of other threads.
 constexpr std::chrono::seconds kPatience{2};
@@ -27,13 +29,14 @@ Dispatch& Dispatch::here() {
   return *dispatch;
 }
 
+/// At the first use, not when the library is loaded: handlers that were registered last are called first, and
+/// those of other libraries, such as an allocator, take locks that work may need while fork() waits for it.
+/// They may be registered twice, in a child that finds this half done.
 Dispatch::Dispatch() {
   at_fork(before_fork, after_fork_in_parent, after_fork_in_child);
   Quiescence::stop_at_exit();
 }
 
-/// At the first use, not when the library is loaded: handlers that were registered last are called first, and
-/// those of other libraries take locks that work may need while fork() waits for it.
 void follow_process() { Dispatch::here(); }
 
 Worker*& Dispatch::worker() noexcept { return this_worker; }
@@ -62,18 +65,22 @@ void Dispatch::end_turn(Job& job) {
 }
 
 void Dispatch::before_fork() noexcept {
+  if (fork_prepared) return;
   Quiescence::fork_begins();
   Quiescence::begin();
   here().mutex.lock();
   Quiescence::before_fork();
+  fork_prepared = true;
 }
 
 void Dispatch::after_fork_in_parent() noexcept {
+  if (!std::exchange(fork_prepared, false)) return;
   here().mutex.unlock();
   Quiescence::after_fork_in_parent();
 }
 
 void Dispatch::after_fork_in_child() noexcept {
+  if (!std::exchange(fork_prepared, false)) return;
   OwnThread::forget_leftovers();
   helpers_lost();
   forget_idle_arenas();
@@ -88,7 +95,6 @@ void Dispatch::after_fork_in_child() noexcept {
 /// callback.
 void Dispatch::child_begins() noexcept {
   const auto me = std::this_thread::get_id();
-  turn = nullptr;
   closing = false;
   new (&opened_) ConditionVariable;  // those who waited are not here
   for (auto* job : jobs) {
@@ -96,16 +102,23 @@ void Dispatch::child_begins() noexcept {
     job->waiting_ = 0;
     job->leave();
     job->thread_ = nullptr;
-    const bool mine = job->caller_.load() == me || job->runner_ == me;
-    if (mine || at_rest(job->state())) continue;
-    job->end_in_child();
+    if (!job->belongs_to(me) && !at_rest(job->state())) job->end_in_child();
   }
+  if (turn != nullptr && !turn->belongs_to(me)) turn = nullptr;
   for (auto* core : cores) core->child_begins();
 }
 
 /// Threads that do not exist in the child still wait on objects of their workers: nothing is destroyed here.
 void Scheduler::Core::child_begins() noexcept {
+  const auto me = std::this_thread::get_id();
   const auto is_here = [](const Worker* worker) { return worker != nullptr && worker == Dispatch::worker(); };
+  const auto is_taken = [&](int stream) {
+    const auto& jobs = Dispatch::here().jobs;
+    return is_here(slots_[static_cast<std::size_t>(stream)]->worker) ||
+           std::any_of(jobs.begin(), jobs.end(), [&](Job* job) {
+             return job->belongs_to(me) && job->stream_ == stream && job->scheduler().core_.get() == this;
+           });
+  };
   for (auto& worker : workers_)
     if (!is_here(worker.get())) {
       worker->thread.forget();
@@ -119,7 +132,7 @@ void Scheduler::Core::child_begins() noexcept {
     if (slot->job) (void)new std::shared_ptr<Job>(std::move(slot->job));
   }
   callers_.child_begins();
-  free_.reset([&](int i) { return is_here(slots_[static_cast<std::size_t>(i)]->worker); });
+  free_.reset(is_taken);
   forked_ = true;
   free_.somebody_waits(true);  // the next one comes by and says so
 }

@@ -7,6 +7,7 @@
 #include "base/awaited_by.h"
 #include "base/error.h"
 #include "base/exiting.h"
+#include "base/threads.h"
 #include "exec/dispatch.h"
 
 namespace lamina {
@@ -48,23 +49,23 @@ void Scheduler::Core::run(Job& job, Clock::time_point until) {
     if (!at_rest(state)) fail_busy();
   } while (!job.state_.compare_exchange_weak(state, JobState::queued, std::memory_order_seq_cst));
   std::exception_ptr error;
-  int stream = -1;
   if (job.error_) set_error(job, nullptr);
   job.runner_.store(std::this_thread::get_id(), std::memory_order_relaxed);
   try {
     if (!slots_.empty()) {
-      stream = free_.take();
-      if (stream < 0) stream = await_stream(job, until);
+      job.stream_ = free_.take();
+      if (job.stream_ < 0) await_stream(job, until);
     }
     begin(job);
     if (until != kNever)
       job.seconds_left_ =
           std::max(std::chrono::duration<double>(until - Clock::now()), std::chrono::duration<double>(1e-9))
               .count();
-    infer_here(job, stream < 0 ? nullptr : slots_[static_cast<std::size_t>(stream)].get());
+    infer_here(job, slots_.empty() ? nullptr : slots_[static_cast<std::size_t>(job.stream_)].get());
   } catch (...) {
     error = std::current_exception();
   }
+  const int stream = std::exchange(job.stream_, -1);  // the next run() of the job may begin before it is free
   job.runner_.store({}, std::memory_order_relaxed);
   job.seconds_left_ = 0;
   if (error) set_error(job, own_copy(error));
@@ -120,28 +121,30 @@ class Scheduler::Core::Urged {
   const Core* core_;
 };
 
-/// Waits for a stream, in one queue with the jobs that were started: first come, first served.
-int Scheduler::Core::await_stream(Job& job, Clock::time_point until) {
-  if (AwaitedBy::has(this))
-    fail(ErrorCode::busy, "run() inside an inference of the same model while no stream is free");
+/// Waits for a stream, in one queue with the jobs that were started: first come, first served. Where one is
+/// free, nobody waits.
+void Scheduler::Core::await_stream(Job& job, Clock::time_point until) {
   Lock lock(Dispatch::here().mutex);
   tell_of_fork(lock);
+  job.stream_ = free_.take_locked();
+  if (job.stream_ >= 0) return;
+  if (AwaitedBy::has(this))
+    fail(ErrorCode::busy, "run() inside an inference of the same model while no stream is free");
   Dispatch::before_waiting();
   if (!job.dropped()) {
     ConditionVariable waker;
     job.thread_ = &waker;
-    job.granted_ = -1;
     job.join(queue_);
     advance();
     const Urged here(*this);
-    const auto done = [&] { return job.granted_ >= 0 || job.dropped() || Quiescence::ends_process(); };
+    const auto done = [&] { return job.stream_ >= 0 || job.dropped() || Quiescence::ends_process(); };
     bool in_time = true;
     if (until == kNever)
       waker.wait(lock, done);
     else
       in_time = waker.wait_until(lock, until, done);
     job.thread_ = nullptr;
-    if (job.granted_ >= 0) return job.granted_;
+    if (job.stream_ >= 0) return;
     job.leave();
     if (!in_time) {
       job.forget_result();
@@ -182,7 +185,7 @@ void Scheduler::Core::advance() {
     job.leave();
     if (job.thread_ != nullptr) {
       job.state_ = JobState::running;
-      job.granted_ = stream;
+      job.stream_ = stream;
       job.thread_->notify_all();
     } else {
       hand_to(*slots_[static_cast<std::size_t>(stream)], job);
@@ -201,7 +204,9 @@ void Scheduler::Core::hand_to(StreamSlot& slot, Job& job) {
 void Scheduler::Core::tell_of_fork(Lock& lock) {
   if (!std::exchange(forked_, false)) return;
   lock.unlock();
-  log_.info("after fork() the parent's helper threads are missing: {} threads are made again", slots_.size());
+  log_.info(
+      "after fork() the parent's threads are missing: {} threads of streams are made again{}", slots_.size(),
+      helpers_are_lost() ? "; loops run in one thread, since the parent did not call shutdown() before" : "");
   lock.lock();
 }
 

@@ -84,12 +84,14 @@ void Scheduler::Core::work(Worker& worker) {
 
 void Scheduler::Core::infer_started(Lock& lock, Job& job, StreamSlot* slot) {
   lock.unlock();
+  job.runner_ = std::this_thread::get_id();
   std::exception_ptr error;
   try {
     infer_here(job, slot);
   } catch (...) {
     error = std::current_exception();
   }
+  job.runner_ = std::thread::id();
   lock.lock();
   job.error_ = std::move(error);
 }

@@ -2,30 +2,30 @@
 
 #include <algorithm>
 #include <deque>
-#include <mutex>
 #include <unordered_map>
 
 #include "base/no_destructor.h"
+#include "base/quiescence.h"
 
 namespace lamina {
 namespace {
 
-/// Names of dimensions; entries are never removed, so references stay good.
+/// Names of dimensions; entries are never removed, so references stay good. There is no fork() while they are
+/// looked at: errors name them outside all work.
 class Symbols {
  public:
   std::uint32_t intern(const std::string& name) {
-    std::lock_guard lock(mutex_);
+    const Quiescence::Undisturbed here;
     auto [it, added] = index_.try_emplace(name, static_cast<std::uint32_t>(names_.size()));
     if (added) names_.push_back(name);
     return it->second;
   }
   const std::string& name(std::uint32_t symbol) {
-    std::lock_guard lock(mutex_);
+    const Quiescence::Undisturbed here;
     return names_[symbol];
   }
 
  private:
-  std::mutex mutex_;
   std::deque<std::string> names_{""};
   std::unordered_map<std::string, std::uint32_t> index_{{"", 0}};
 };

@@ -5,6 +5,7 @@
 
 #include "base/guard.h"
 #include "base/nearest.h"
+#include "base/no_destructor.h"
 #include "base/words.h"
 #include "offline/border_options.h"
 #include "offline/faq.h"
@@ -16,25 +17,27 @@ namespace lamina {
 namespace {
 
 const OptionFields& optimize_fields() {
-  static const OptionFields fields{
-      {"--input", "input"},
-      {"--output", "output"},
-      {"--freeze_placeholder_with_value", "freeze_placeholder_with_value"},
-      {"--input_shape", "input_shape"},
-      {"--shape", "shape"},
-      {"--batch", "batch"},
-      {"--layout", "layout"},
-      {"--source_layout", "source_layout"},
-      {"--target_layout", "target_layout"},
-      {"--mean_values", "mean_values"},
-      {"--scale_values", "scale_values"},
-      {"--scale", "scale"},
-      {"--reverse_input_channels", "reverse_input_channels"},
-      {"--mean_file", "mean_file"},
-      {"--mean_file_offsets", "mean_file_offsets"},
-      {"--finegrain_fusing", "finegrain_fusing"},
-  };
-  return fields;
+  static const ProcessLifetime fields([] {
+    return OptionFields{
+        {"--input", "input"},
+        {"--output", "output"},
+        {"--freeze_placeholder_with_value", "freeze_placeholder_with_value"},
+        {"--input_shape", "input_shape"},
+        {"--shape", "shape"},
+        {"--batch", "batch"},
+        {"--layout", "layout"},
+        {"--source_layout", "source_layout"},
+        {"--target_layout", "target_layout"},
+        {"--mean_values", "mean_values"},
+        {"--scale_values", "scale_values"},
+        {"--scale", "scale"},
+        {"--reverse_input_channels", "reverse_input_channels"},
+        {"--mean_file", "mean_file"},
+        {"--mean_file_offsets", "mean_file_offsets"},
+        {"--finegrain_fusing", "finegrain_fusing"},
+    };
+  });
+  return *fields;
 }
 
 PartialShape public_shape(const Shape& shape) {
@@ -148,37 +151,44 @@ using Setter = void (*)(OptimizeOptions&, const std::string& option, const std::
 const std::vector<std::pair<std::string, Setter>>& setters() {
   using O = OptimizeOptions;
   using S = const std::string;
-  static const std::vector<std::pair<std::string, Setter>> all{
-      {"input", [](O& o, S& option, S& text) { o.input = public_cuts(parse_inputs(option, text)); }},
-      {"output", [](O& o, S&, S& text) { o.output = parse_names(text); }},
-      {"freeze_placeholder_with_value",
-       [](O& o, S& option, S& text) {
-         o.freeze_placeholder_with_value = public_cuts(parse_inputs(option, text));
-       }},
-      {"input_shape",
-       [](O& o, S& option, S& text) {
-         std::vector<PartialShape> shapes;
-         for (const auto& shape : parse_shapes(option, text)) shapes.push_back(public_shape(shape));
-         o.input_shape = std::move(shapes);
-       }},
-      {"layout",
-       [](O& o, S& option, S& text) {
-         std::vector<LayoutChange> layouts;
-         for (auto& l : parse_layouts(option, text)) layouts.push_back({l.name, l.source, l.target});
-         o.layout = std::move(layouts);
-       }},
-      {"source_layout",
-       [](O& o, S& option, S& text) { o.layout = with_side(o.layout, option, text, &LayoutChange::source); }},
-      {"target_layout",
-       [](O& o, S& option, S& text) { o.layout = with_side(o.layout, option, text, &LayoutChange::target); }},
-      {"mean_values",
-       [](O& o, S& option, S& text) { o.mean_values = public_values(parse_numbers(option, text)); }},
-      {"scale_values",
-       [](O& o, S& option, S& text) { o.scale_values = public_values(parse_numbers(option, text)); }},
-      {"mean_file_offsets", [](O& o, S&, S& text) { o.mean_file_offsets = parse_offsets(text); }},
-      {"finegrain_fusing", [](O& o, S&, S& text) { o.finegrain_fusing = searched(non_empty_pieces(text)); }},
-  };
-  return all;
+  static const ProcessLifetime all([] {
+    return std::vector<std::pair<std::string, Setter>>{
+        {"input", [](O& o, S& option, S& text) { o.input = public_cuts(parse_inputs(option, text)); }},
+        {"output", [](O& o, S&, S& text) { o.output = parse_names(text); }},
+        {"freeze_placeholder_with_value",
+         [](O& o, S& option, S& text) {
+           o.freeze_placeholder_with_value = public_cuts(parse_inputs(option, text));
+         }},
+        {"input_shape",
+         [](O& o, S& option, S& text) {
+           std::vector<PartialShape> shapes;
+           for (const auto& shape : parse_shapes(option, text)) shapes.push_back(public_shape(shape));
+           o.input_shape = std::move(shapes);
+         }},
+        {"layout",
+         [](O& o, S& option, S& text) {
+           std::vector<LayoutChange> layouts;
+           for (auto& l : parse_layouts(option, text)) layouts.push_back({l.name, l.source, l.target});
+           o.layout = std::move(layouts);
+         }},
+        {"source_layout",
+         [](O& o, S& option, S& text) {
+           o.layout = with_side(o.layout, option, text, &LayoutChange::source);
+         }},
+        {"target_layout",
+         [](O& o, S& option, S& text) {
+           o.layout = with_side(o.layout, option, text, &LayoutChange::target);
+         }},
+        {"mean_values",
+         [](O& o, S& option, S& text) { o.mean_values = public_values(parse_numbers(option, text)); }},
+        {"scale_values",
+         [](O& o, S& option, S& text) { o.scale_values = public_values(parse_numbers(option, text)); }},
+        {"mean_file_offsets", [](O& o, S&, S& text) { o.mean_file_offsets = parse_offsets(text); }},
+        {"finegrain_fusing",
+         [](O& o, S&, S& text) { o.finegrain_fusing = searched(non_empty_pieces(text)); }},
+    };
+  });
+  return *all;
 }
 
 }  // namespace

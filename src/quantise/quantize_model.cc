@@ -8,6 +8,7 @@
 #include "api/preparing.h"
 #include "base/atomic_file.h"
 #include "base/guard.h"
+#include "base/no_destructor.h"
 #include "base/text.h"
 #include "base/users_calls.h"
 #include "formats/ir/writer.h"
@@ -24,9 +25,11 @@ namespace {
 namespace fs = std::filesystem;
 
 std::string in_users_words(std::string_view text, bool dashes) {
-  static const OptionFields fields{
-      {"--exclude", "exclude"}, {"--exclude-type", "exclude_types"}, {"--max-drop", "max_drop"}};
-  return dashes ? std::string(text) : with_fields(text, fields);
+  static const ProcessLifetime fields([] {
+    return OptionFields{
+        {"--exclude", "exclude"}, {"--exclude-type", "exclude_types"}, {"--max-drop", "max_drop"}};
+  });
+  return dashes ? std::string(text) : with_fields(text, *fields);
 }
 
 void check(const QuantizeOptions& o) {
