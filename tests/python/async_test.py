@@ -75,6 +75,7 @@ def test_a_cancelled_task_cancels_its_inference(endless_model):
     assert asyncio.run(cancelled()) < 60
 
 
+@pytest.mark.skipif(not hasattr(asyncio, "timeout"), reason="asyncio.timeout() came with Python 3.11")
 def test_timeout_of_asyncio(endless_model):
     async def limited():
         async with asyncio.timeout(0.1):

@@ -15,7 +15,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 OTHERS = Path(os.environ.get("LAMINA_DEPS", ROOT / ".deps")) / "py/lib"
-FOLDERS = [*os.environ.get("LAMINA_PEERS", "").split(os.pathsep), *map(str, OTHERS.glob("python*/site-packages"))]
+FOLDERS = [*os.environ.get("LAMINA_PEERS", "").split(os.pathsep), *map(str, OTHERS.glob(f"python3.{sys.version_info.minor}/site-packages"))]
 ENGINES = ("onnxruntime", "openvino", "torch", "numba", "cv2")
 
 
