@@ -255,7 +255,8 @@ typedef struct lamina_c_input_shape {
   const char* name;
   size_t rank;
   const int64_t* dims; /* -1: any size */
-  const int64_t* most; /* null: each size is as `dims` says; else any from dims[i] to most[i] */
+  /* Null: each size is as `dims` says. Else size i is any from dims[i] to most[i]; INT64_MAX: no bound. */
+  const int64_t* most;
 } lamina_c_input_shape;
 
 typedef struct lamina_c_read_options {
@@ -513,7 +514,7 @@ typedef struct lamina_c_option {
   const char* key;     /* "CPU_THREADS_NUM" */
   const char* values;  /* the accepted values, in words */
   const char* help;    /* a sentence */
-  const char* setting; /* `key`, or of several keys that set the same the first */
+  const char* setting; /* the first of the keys that set the same thing; `key` where there is no other */
 } lamina_c_option;
 
 typedef struct lamina_c_property {

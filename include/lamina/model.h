@@ -73,9 +73,10 @@ struct ReadOptions {
   /// the caffemodel of a Caffe network's prototxt, or the other way round. Not for a model in memory.
   std::string weights = {};
   /// Shapes of inputs in place of the file's, by name: {{"image", {1, 3, -1, {1, 640}}}}. The shapes of all
-  /// other tensors follow from them. Sizes of a compiled model that are open may be given, others are fixed.
-  /// Throws Error(bad_input) for an unknown name, and if the layers do not take these shapes;
-  /// Error(bad_option) for a size that is below 0 or a range that is empty.
+  /// other tensors follow from them. In a compiled model only sizes that are open may be given; it is
+  /// compiled anew then, and needs its weights: else Error(bad_file). Throws Error(bad_input) for an unknown
+  /// name, and if the layers do not take these shapes; Error(bad_option) for a size that is below 0 or a
+  /// range that is empty.
   NamedShapes input_shapes = {};
   /// Limits for untrusted models: they hold while the model is read, and for all that is compiled from it.
   ModelLimits limits = {};
@@ -129,13 +130,15 @@ class Model {
   LAMINA_API const std::map<std::string, std::string>& metadata() const;
   /// "ONNX", "OpenVINO IR", "Caffe", "TensorFlow", "oneDNN Graph"
   LAMINA_API const std::string& format() const;
-  /// True if CompiledModel::save wrote the model's file.
+  /// True for a file of CompiledModel::save, whose plans are used. False if ReadOptions::input_shapes have
+  /// fixed sizes that it leaves open, and for what preprocessed() makes of it: these are compiled anew.
   LAMINA_API bool is_compiled() const;
-  /// The input shapes for which such a file has plans; each element has a shape for every input.
+  /// The input shapes for which such a file has plans, each with a shape for every input; empty for other
+  /// models.
   LAMINA_API const std::vector<std::vector<Dims>>& compiled_for() const;
-  /// The outputs if inputs have these shapes, by the layers' rules alone; an input that is not named keeps its
-  /// own. -1 is left where a size depends on values. Throws Error(bad_input) for an unknown name, and when the
-  /// layers do not take the shapes; Error(bad_option) as ReadOptions::input_shapes.
+  /// The outputs if inputs have these shapes, by the layers' rules alone; an input that is not named keeps
+  /// its own. -1 is left where a size depends on values. Throws Error(bad_input) for an unknown name, and
+  /// when the layers do not take the shapes; Error(bad_option) as ReadOptions::input_shapes.
   LAMINA_API std::vector<Port> output_ports(const NamedShapes& input_shapes) const;
   /// Oddities in the file that the reader could cope with, a line each.
   LAMINA_API const std::vector<std::string>& warnings() const;
@@ -306,9 +309,11 @@ class CompiledModel {
   LAMINA_API std::vector<Port> output_ports(const std::vector<Dims>& input_shapes) const;
   /// Plans for inputs of these shapes (in the model's order) now, so that the first run with them need not,
   /// and save() writes the plan. Parts whose shapes depend on values are planned when they run. Throws
-  /// Error(bad_input) when the model cannot run on them.
-  LAMINA_API void plan(const std::vector<Dims>& input_shapes) const;
-  /// Number of plans in memory: see Options::cached_plans.
+  /// Error(bad_input) when the model cannot run on them, Error(over_limit), and Error(canceled) when a stop
+  /// is requested, by `stop` or by Options::stop.
+  LAMINA_API void plan(const std::vector<Dims>& input_shapes, const std::stop_token& stop = {}) const;
+  /// Number of plans in memory: one for each combination of input shapes, and for parts whose shapes depend
+  /// on values.
   LAMINA_API std::size_t plans() const;
   LAMINA_API Request create_request() const;
   /// Convenience: runs one inference on a request from an internal pool, which keeps neither inputs nor

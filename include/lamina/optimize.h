@@ -16,6 +16,7 @@
 #include "lamina/log.h"
 #include "lamina/model.h"
 #include "lamina/partial_shape.h"
+#include "lamina/preprocess.h"
 #include "lamina/progress.h"
 #include "lamina/tensor.h"
 
@@ -41,20 +42,6 @@ struct InputCut {
   ElementType type = ElementType::undefined;  ///< of the input that is written; undefined: the model's own
   /// What it is frozen to: a number, True or False, or "[1 2 3]" with as many numbers as it has elements.
   std::optional<std::string> value = {};
-};
-
-/// Numbers of an input, one for each channel, or one for all.
-struct ChannelValues {
-  std::string input;  ///< empty in all of a list: they are for the inputs in their order
-  std::vector<double> values;
-};
-
-/// What the axes of an input or output mean: "NHWC", "N?HW", "N...C". `?`: any axis; `...`: any number of
-/// them.
-struct LayoutChange {
-  std::string name;    ///< of an input or output; empty: all inputs
-  std::string source;  ///< in the model
-  std::string target;  ///< in the IR; empty: the same
 };
 
 /// Gets the path of a file that a model is read from.

@@ -136,10 +136,11 @@ struct Options {
 };
 
 struct OptionInfo {
-  std::string key;           ///< "CPU_THREADS_NUM"
-  std::string values;        ///< the accepted values, in words
-  std::string help;          ///< a sentence
-  std::string setting = {};  ///< `key`, or of several keys that set the same the first
+  std::string key;     ///< "CPU_THREADS_NUM"
+  std::string values;  ///< the accepted values, in words
+  std::string help;    ///< a sentence
+  /// The first of the keys that set the same thing; `key` itself where there is no other.
+  std::string setting = {};
 };
 /// Every key of Options::set.
 LAMINA_API std::vector<OptionInfo> option_list();

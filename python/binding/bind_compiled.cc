@@ -4,6 +4,7 @@
 
 #include "compiled.h"
 #include "errors.h"
+#include "gil.h"
 #include "interrupts.h"
 #include "long_work.h"
 
@@ -27,25 +28,25 @@ const char* name_of_level(LogLevel level) noexcept {
 /// Errors of a log callback go to sys.unraisablehook: the library's must not throw.
 LogCallback logging_to(const std::shared_ptr<Callback>& to) {
   return [to](LogLevel level, std::string_view line) {
-    if (is_too_late()) return;
-    const Locked held;
-    if (!to->get()) return;
-    try {
-      call_python(to->get(), nb::make_tuple(name_of_level(level), text(line)));
-    } catch (nb::python_error& error) {
-      const nb::str where("lamina's log callback");
-      error.restore();
-      in_python([&] { PyErr_WriteUnraisable(where.ptr()); });
-    } catch (const std::exception&) {
-    }
+    tell_python([&] {
+      if (!to->get()) return;
+      try {
+        call_python(to->get(), nb::make_tuple(name_of_level(level), text(line)));
+      } catch (nb::python_error& error) {
+        const nb::str where("lamina's log callback");
+        error.restore();
+        in_python([&] { PyErr_WriteUnraisable(where.ptr()); });
+      } catch (const std::exception&) {
+      }
+    });
   };
 }
 
 ProgressCallback progressing_to(const std::shared_ptr<Callback>& to) {
   return [to](std::string_view stage, double done) {
-    if (is_too_late()) return;
-    const Locked held;
-    if (to->get()) call_python(to->get(), nb::make_tuple(text(stage), done));
+    tell_python([&] {
+      if (to->get()) call_python(to->get(), nb::make_tuple(text(stage), done));
+    });
   };
 }
 
@@ -181,7 +182,8 @@ void bind_compiled(nb::module_& m) {
       .def(
           "plan_shapes",
           [](const Compiled& self, const std::vector<Dims>& shapes) {
-            unlocked([&] { self.core->model().plan(shapes); });
+            std::stop_token stop;
+            stoppable(stop, [&] { self.core->model().plan(shapes, stop); });
           },
           nb::arg("shapes"), nb::sig("def plan_shapes(self, shapes: list[list[int]]) -> None"),
           "Plans for inputs of these shapes.")

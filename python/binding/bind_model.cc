@@ -6,6 +6,7 @@
 
 #include "compiled.h"
 #include "errors.h"
+#include "gil.h"
 #include "interrupts.h"
 #include "long_work.h"
 #include "sizes.h"

@@ -9,6 +9,7 @@
 #include "arrays.h"
 #include "compiled.h"
 #include "errors.h"
+#include "gil.h"
 #include "lamina/optimize.h"
 #include "lamina/quantize.h"
 #include "long_work.h"
@@ -112,9 +113,7 @@ ProgressCallback increments_to(nb::handle callable) {
   if (callable.is_none()) return {};
   return [callable](std::string_view, double done) {
     if (done <= 0) return;  // a stage begins
-    if (is_too_late()) return;
-    const Locked held;
-    call_python(callable, nb::make_tuple(1));
+    tell_python([&] { call_python(callable, nb::make_tuple(1)); });
   };
 }
 

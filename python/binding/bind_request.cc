@@ -6,6 +6,7 @@
 #include "compiled.h"
 #include "counters.h"
 #include "errors.h"
+#include "gil.h"
 #include "interrupts.h"
 
 namespace lamina::python {

@@ -8,6 +8,7 @@
 #include <climits>
 
 #include "errors.h"
+#include "gil.h"
 #include "interrupts.h"
 
 namespace lamina::python {

@@ -4,6 +4,7 @@
 
 #include "calls.h"
 #include "errors.h"
+#include "gil.h"
 
 namespace lamina::python {
 

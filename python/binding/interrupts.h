@@ -8,7 +8,7 @@
 #include <atomic>
 #include <chrono>
 
-#include "common.h"
+#include "gil.h"
 
 namespace lamina::python {
 

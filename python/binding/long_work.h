@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "common.h"
+#include "gil.h"
 #include "interrupts.h"
 
 namespace lamina::python {
@@ -13,9 +14,7 @@ namespace lamina::python {
 inline ProgressCallback progress_of(nb::handle callable) {
   if (callable.is_none()) return {};
   return [callable](std::string_view stage, double done) {
-    if (is_too_late()) return;
-    const Locked held;
-    call_python(callable, nb::make_tuple(text(stage), done));
+    tell_python([&] { call_python(callable, nb::make_tuple(text(stage), done)); });
   };
 }
 

@@ -1,5 +1,6 @@
 /// The module lamina._lamina, on which the Python sources of the package build.
 #include "common.h"
+#include "gil.h"
 #include "interrupts.h"
 #include "let_go.h"
 

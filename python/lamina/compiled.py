@@ -81,7 +81,7 @@ class CompiledModel(_lamina.CompiledBase):
     def plan(self, *shapes: Sequence[int]) -> None:
         """Plans for inputs of these shapes now, so that the first run with them need not, and save() writes the plan.
 
-        Raises BadInput when the model cannot run on these shapes.
+        The GIL is released, and Ctrl-C is noticed. Raises BadInput when the model cannot run on these shapes.
         """
         self.plan_shapes([list(shape) for shape in shapes])
 

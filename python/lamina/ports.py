@@ -1,5 +1,6 @@
 """Inputs and outputs of models."""
 
+import operator
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
@@ -7,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 #: A size: a number, None (any), or the least and the most.
-Size: TypeAlias = int | None | tuple[int, int | None]
+Size: TypeAlias = int | None | tuple[int | None, int | None]
 Shape: TypeAlias = Sequence[Size]
 
 
@@ -53,13 +54,24 @@ def ports_of(rows: Iterable[tuple[Any, ...]]) -> tuple[Port, ...]:
 
 def sizes_of(shape: Shape) -> list[tuple[int, int]]:
     """The least and the most of each size; -1: no bound."""
+    if isinstance(shape, (str, bytes)):
+        raise TypeError(f"a shape: {shape!r}, wanted sizes such as [1, 3, None, (1, 640)]")
     out = []
     for size in shape:
-        if size is None or size == -1:
+        if size is None:
             out.append((0, -1))
         elif isinstance(size, tuple):
             least, most = size
-            out.append((least, -1 if most is None else most))
+            out.append((_size(least) if least is not None else 0, -1 if most is None else _size(most)))
+        elif (number := _size(size)) == -1:
+            out.append((0, -1))
         else:
-            out.append((int(size), int(size)))
+            out.append((number, number))
     return out
+
+
+def _size(size: int) -> int:
+    number = -1 if isinstance(size, bool) else operator.index(size)
+    if not -1 <= number < 2**63 or isinstance(size, bool):
+        raise TypeError(f"a size: {size!r}, wanted a number from 0 on, None or (least, most)")
+    return number

@@ -8,6 +8,7 @@
 #include "api/inside.h"
 #include "api/limit_checks.h"
 #include "api/limit_rows.h"
+#include "api/preparing.h"
 #include "api/request_state.h"
 #include "base/arena.h"
 #include "base/cpu.h"
@@ -292,15 +293,21 @@ void Compiled::plan_as(const Program& other, const std::string& key, const Plan&
   on_threads(threads(), [&] { program_->plan(inputs); });
 }
 
-void Compiled::plan_for(const std::vector<Dims>& shapes) const {
+void Compiled::plan_for(const std::vector<Dims>& shapes, const std::stop_token& stop) const {
   const AtWork here;
   const Within within(bounds_.get());
   auto inputs = standing_for(shapes);
+  for (const auto& v : program_->variables())
+    if (!v.initial.valid() && !v.type.shape.known()) return;  // a run computes the value, and its shape
   on_shapes(model_->inputs(), inputs, [&] {
     auto all = inputs;
     for (const auto& v : program_->variables())
       all.push_back(v.initial.valid() ? v.initial : shape_only(v.type.element, v.type.shape.sizes()));
-    run_stoppable(rules("planning"), [&] { on_threads(threads(), [&] { program_->plan(all); }); });
+    const TokenSignal signal(stop);
+    const auto what = model_->path() + ": planning";
+    run_stoppable({.signal = &signal, .what = what}, [&] {
+      run_stoppable(rules("planning"), [&] { on_threads(threads(), [&] { program_->plan(all); }); });
+    });
     return true;
   });
 }

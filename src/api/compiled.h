@@ -57,7 +57,7 @@ class Compiled : public std::enable_shared_from_this<Compiled> {
   std::shared_ptr<const Compiled> compiled_with_weights(const ProgressCallback& progress,
                                                         const std::stop_token& stop) const;
   /// Makes the plan for inputs of these shapes now. Throws Error(bad_input).
-  void plan_for(const std::vector<Dims>& input_shapes) const;
+  void plan_for(const std::vector<Dims>& input_shapes, const std::stop_token& stop) const;
   /// Into a file that is a model again. Throws Error(bad_file).
   void save(const std::string& path) const;
   /// The outputs for inputs of these shapes, -1 where a size depends on values.

@@ -67,8 +67,8 @@ std::optional<std::size_t> CompiledModel::find_output(std::string_view name) con
 std::vector<Port> CompiledModel::output_ports(const std::vector<Dims>& shapes) const {
   return guarded("CompiledModel::output_ports", [&] { return used(*this).output_ports(shapes); });
 }
-void CompiledModel::plan(const std::vector<Dims>& shapes) const {
-  guarded("CompiledModel::plan", [&] { used(*this).plan_for(shapes); });
+void CompiledModel::plan(const std::vector<Dims>& shapes, const std::stop_token& stop) const {
+  guarded("CompiledModel::plan", [&] { used(*this).plan_for(shapes, stop); });
 }
 std::size_t CompiledModel::plans() const {
   return guarded("CompiledModel::plans", [&] { return Inside::of(*this).program()->cache()->plans(); });

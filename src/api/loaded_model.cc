@@ -158,6 +158,31 @@ auto with_shapes(const std::map<std::string, Shape, std::less<>>& shapes, F&& bo
   }
 }
 
+/// The sizes that both allow, with the names of `own`; nothing where there are none.
+std::optional<Shape> narrowed(const Shape& own, const Shape& asked) {
+  if (!own.ranked()) return asked;
+  if (own.rank() != asked.rank()) return {};
+  std::vector<Dim> dims;
+  for (std::size_t i = 0; i < own.rank(); ++i) {
+    const auto low = std::max(own[i].low(), asked[i].low()), high = std::min(own[i].high(), asked[i].high());
+    if (low > high) return {};
+    const bool same = low == own[i].low() && high == own[i].high();
+    dims.push_back(same                                   ? own[i]
+                   : low == high || own[i].name().empty() ? Dim(low, high)
+                                                          : Dim::named(own[i].name(), low, high));
+  }
+  return Shape(std::move(dims));
+}
+
+/// The file's own sizes stay: only open ones are given.
+bool keeps_sizes(const Shape& own, const Shape& asked) {
+  if (!own.ranked()) return true;
+  if (own.rank() != asked.rank()) return false;
+  for (std::size_t i = 0; i < own.rank(); ++i)
+    if (own[i].known() && !(asked[i].known() && asked[i].size() == own[i].size())) return false;
+  return true;
+}
+
 void check_layers(const Loaded& loaded) {
   for (const auto& row : check_extensions(loaded.graph))
     if (!row.ok())
@@ -174,6 +199,33 @@ std::string to_string(const Unsupported& u) {
   if (u.nodes.size() > kNodes) out += fmt::format(" and {} more", u.nodes.size() - kNodes);
   out += ")";
   return one_line(u.reason.empty() ? out : out + ": " + u.reason);
+}
+
+namespace {
+
+std::unique_ptr<const ModelSource> source_in_memory(const LoadedModel& model) {
+  constexpr std::string_view kExternal = "external ";
+  std::shared_ptr<const MappedFile> file, weights;
+  MemorySource::Files external;
+  for (const auto& part : model.parts()) {
+    if (part.role == "model") file = part.file;
+    if (part.role == "weights") weights = part.file;
+    if (part.role.starts_with(kExternal)) external[part.role.substr(kExternal.size())] = part.file;
+  }
+  return std::make_unique<MemorySource>(std::move(file), std::move(weights), external);
+}
+
+}  // namespace
+
+std::unique_ptr<const ModelSource> source_of(const LoadedModel& model) {
+  if (model.compiled() || model.derived() || model.parts().empty())
+    fail(ErrorCode::unsupported, "{}: wanted a model as it is in its file, neither compiled nor changed",
+         model.path());
+  if (!model.parts()[0].file->identity()) return source_in_memory(model);
+  std::string given;
+  for (const auto& part : model.parts())
+    if (part.role == "weights" && !part.named_by_model) given = part.file->path();
+  return std::make_unique<FileSource>(model.path(), given, model.limits().external_files);
 }
 
 Shape shape_of(std::string_view what, const PartialShape& sizes) {
@@ -235,7 +287,6 @@ LoadedModel::LoadedModel(const LoadedModel& base, Graph graph)
       bounds_(base.bounds_),
       settable_(base.settable_),
       input_shapes_(base.input_shapes_),
-      compiled_for_(base.compiled_for_),
       derived_(true),
       loaded_(base.loaded()),
       rules_(base.rules_) {
@@ -272,8 +323,12 @@ void LoadedModel::describe() {
   const auto& g = loaded_.graph;
   for (const auto v : g.inputs()) {
     inputs_.push_back(port_of(g.value(v).name, g.type(v)));
-    if (const auto it = loaded_.defaults.find(g.value(v).name); it != loaded_.defaults.end())
+    const auto it = loaded_.defaults.find(g.value(v).name);
+    if (it == loaded_.defaults.end()) continue;
+    if (fits(g.type(v), it->second))
       inputs_.back().value = it->second;
+    else
+      loaded_.defaults.erase(it);  // input_shapes asks for another shape: it must be given
   }
   for (const auto& r : g.results()) outputs_.push_back(port_of(r.name, g.type(r.value)));
   for (const auto& w : loaded_.warnings) warnings_.push_back(one_line(w));
@@ -312,20 +367,25 @@ void LoadedModel::read_compiled(const ModelSource& source, const ReadOptions& op
 
 void LoadedModel::fix_sizes() {
   const auto asked = shapes_of(input_shapes_);
-  auto graph = loaded().graph;
+  auto graph = loaded_.graph;
+  bool changed = false;
   for (const auto v : graph.inputs()) {
     const auto it = asked.find(graph.value(v).name);
     if (it == asked.end()) continue;
     const auto type = graph.type(v);
-    const auto shape = merge(type.shape, it->second);
+    const auto shape = narrowed(type.shape, it->second);
     if (!shape)
       fail(ErrorCode::bad_input, "{}: input \"{}\": {} for a model that was compiled for {}", path_,
            it->first, lamina::to_string(it->second), lamina::to_string(type));
+    changed |= *shape != type.shape;
     graph.set_type(v, {type.element, *shape});
   }
+  if (!changed) return;  // the plans of the file are good
   with_shapes(asked, [&] { graph.infer_types(); });
+  loaded();  // it is compiled anew, which needs the weights
   loaded_.graph = std::move(graph);
   compiled_.reset();
+  compiled_for_.clear();
   derived_ = true;
 }
 
@@ -339,19 +399,37 @@ const Loaded& LoadedModel::loaded() const {
   return loaded_;
 }
 
+Graph LoadedModel::graph_with(const std::map<std::string, Shape, std::less<>>& shapes) const {
+  auto graph = loaded_.graph;
+  bool open = true;
+  for (const auto v : graph.inputs())
+    if (const auto it = shapes.find(graph.value(v).name); it != shapes.end()) {
+      open = open && keeps_sizes(graph.type(v).shape, it->second);
+      graph.set_type(v, {graph.type(v).element, it->second});
+    }
+  if (open || compiled_ || derived_) {
+    graph.infer_types();
+    return graph;
+  }
+  ReadSettings settings;
+  settings.gate = OperatorGate(limits_);
+  settings.settable = settable_;
+  settings.extensions = loaded_.extensions;
+  settings.shapes = shapes;
+  for (auto& [name, shape] : shapes_of(input_shapes_)) settings.shapes.emplace(name, std::move(shape));
+  const ReadingWithin here(bounds_, limits_, path_);
+  return lamina::read(*source_of(*this), settings).graph;
+}
+
 std::vector<Port> LoadedModel::output_ports(const NamedShapes& shapes) const {
   require_inputs(inputs_, shapes, path_);
   const auto asked = shapes_of(shapes);
   const AtWork here;
   const Within within(&bounds_);
-  auto graph = loaded_.graph;
-  for (const auto v : graph.inputs())
-    if (const auto it = asked.find(graph.value(v).name); it != asked.end())
-      graph.set_type(v, {graph.type(v).element, it->second});
   const TokenSignal never{std::stop_token()};
   const auto what = path_ + ": finding the outputs' shapes";
-  run_stoppable(preparing_rules(what, never, limits_),
-                [&] { with_shapes(asked, [&] { graph.infer_types(); }); });
+  const auto graph = run_stoppable(preparing_rules(what, never, limits_),
+                                   [&] { return with_shapes(asked, [&] { return graph_with(asked); }); });
   std::vector<Port> out;
   for (const auto& r : graph.results()) out.push_back(port_of(r.name, graph.type(r.value)));
   return out;

@@ -66,6 +66,9 @@ class LoadedModel {
   void fix_sizes();
   /// Ports, warnings and variables of what was read.
   void describe();
+  /// The graph if inputs have these shapes. Readers make constants of sizes that the file fixes: where others
+  /// are asked for, the file is read again.
+  Graph graph_with(const std::map<std::string, Shape, std::less<>>& shapes) const;
 
   std::string path_;
   ModelLimits limits_;
@@ -82,6 +85,10 @@ class LoadedModel {
   std::vector<std::string> warnings_, unsupported_;
   std::shared_ptr<const Rules> rules_;
 };
+
+/// The files of a model that was read from its own format, opened again or as they lie in memory. Throws
+/// Error(unsupported) for a compiled model, and for one whose graph was changed.
+std::unique_ptr<const ModelSource> source_of(const LoadedModel& model);
 
 /// Throws Error(bad_option), which begins with `what`, for sizes that cannot be.
 Shape shape_of(std::string_view what, const PartialShape& sizes);

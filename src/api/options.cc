@@ -2,6 +2,7 @@
 #include "api/options_table.h"
 #include "base/error.h"
 #include "base/guard.h"
+#include "base/option_words.h"
 #include "base/words.h"
 
 namespace lamina {

@@ -10,6 +10,7 @@
 #include "base/guard.h"
 #include "base/nearest.h"
 #include "base/no_destructor.h"
+#include "base/option_words.h"
 #include "base/parallel.h"
 #include "base/words.h"
 

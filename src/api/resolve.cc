@@ -7,6 +7,7 @@
 #include "base/cpu.h"
 #include "base/cpu_features.h"
 #include "base/parallel.h"
+#include "base/threads.h"
 
 namespace lamina {
 namespace {
@@ -38,6 +39,9 @@ void obey_library(Placement& p, int asked) {
 
 void tell(const Settings& s, const Logger& log) {
   for (const auto& warning : s.placement.warnings) log.warning("{}", warning);
+  if (helpers_are_lost() && s.placement.threads_each > 1)
+    log.warning(
+        "in a child of fork() each stream has one thread, since the parent did not call shutdown() before");
   for (const auto& row : option_rows()) {
     if (row.info.setting != row.info.key) continue;
     const auto p = property_of(row, s);

@@ -79,4 +79,9 @@ std::optional<std::string> spread_layout(std::string letters, std::size_t rank) 
   return letters.size() == rank ? std::optional(letters) : std::nullopt;
 }
 
+std::string_view bare_key(std::string_view key) {
+  if (key.starts_with("KEY_")) key.remove_prefix(4);
+  return key;
+}
+
 }  // namespace lamina

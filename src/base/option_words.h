@@ -1,5 +1,5 @@
 #pragma once
-/// Words of options about inputs, as the command and OpenVINO's tools have them: sizes, types, layouts.
+/// Words of options, as the command and OpenVINO's tools have them: sizes, types, layouts, keys.
 #include <optional>
 #include <string>
 #include <string_view>
@@ -25,5 +25,8 @@ LAMINA_COMMAND_API std::optional<ElementType> element_type_said(std::string_view
 LAMINA_COMMAND_API std::string layout_letters(const std::string& what, std::string_view layout);
 /// With a letter for each of so many axes; nothing where it has more or fewer.
 LAMINA_COMMAND_API std::optional<std::string> spread_layout(std::string letters, std::size_t rank);
+
+/// The key of a setting without KEY_, which may stand in front of it.
+LAMINA_COMMAND_API std::string_view bare_key(std::string_view key);
 
 }  // namespace lamina

@@ -156,7 +156,7 @@ class Quiescence {
     Undisturbed& operator=(const Undisturbed&) = delete;
   };
 
-  /// A fork() begins, before all else.
+  /// A fork() begins. Called first of all; await_forks() counts from here.
   static void fork_begins() noexcept;
   /// Waits for the forks that have begun, a second at most: they run code of other libraries, too, which may
   /// wait for what the calling thread has.

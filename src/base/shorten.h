@@ -1,15 +1,8 @@
 #pragma once
 /// Shortening in the middle, by the width that characters take.
-#include <string>
-#include <string_view>
-#include <vector>
+#include "base/text.h"
 
 namespace lamina {
-
-constexpr std::string_view kEllipsis = "\xE2\x80\xA6";
-
-/// Characters of printable text.
-std::vector<std::string_view> characters(std::string_view text);
 
 /// The first and last characters that fit a budget, with an ellipsis between; `cost` of one character.
 template <class Cost>

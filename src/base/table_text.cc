@@ -10,16 +10,6 @@
 
 namespace lamina {
 
-std::vector<std::string_view> characters(std::string_view text) {
-  std::vector<std::string_view> out;
-  for (std::size_t i = 0; i < text.size();) {
-    const auto n = std::max<std::size_t>(1, character_bytes(text.substr(i, 4)));
-    out.push_back(text.substr(i, n));
-    i += n;
-  }
-  return out;
-}
-
 std::string human_bytes(double bytes) {
   const char* units[] = {"B", "kB", "MB", "GB", "TB"};
   std::size_t unit = 0;

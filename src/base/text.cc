@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "base/shorten.h"
-
 namespace lamina {
 namespace {
 
@@ -145,6 +143,16 @@ std::string one_line(std::string_view text, std::size_t most) {
   for (const std::size_t word : {120, 80, 40})
     if (auto shorter = with_short_names(line, word); text_length(shorter) <= most) return shorter;
   return clipped(with_short_names(line, 40), most);
+}
+
+std::vector<std::string_view> characters(std::string_view text) {
+  std::vector<std::string_view> out;
+  for (std::size_t i = 0; i < text.size();) {
+    const auto n = std::max<std::size_t>(1, character_bytes(text.substr(i, 4)));
+    out.push_back(text.substr(i, n));
+    i += n;
+  }
+  return out;
 }
 
 }  // namespace lamina

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/command_api.h"
 
@@ -15,6 +16,11 @@ LAMINA_COMMAND_API std::size_t character_bytes(std::string_view text);
 /// Names come from files and may hold anything: broken UTF-8 and characters that are not to be shown become
 /// U+FFFD, line ends and tabs spaces (line ends are kept with `keep_lines`).
 LAMINA_COMMAND_API std::string printable(std::string_view text, bool keep_lines = false);
+
+constexpr std::string_view kEllipsis = "\xE2\x80\xA6";
+
+/// Characters of printable text.
+std::vector<std::string_view> characters(std::string_view text);
 
 /// Number of characters, not bytes.
 LAMINA_COMMAND_API std::size_t text_length(std::string_view text);

@@ -26,9 +26,4 @@ std::vector<std::string_view> pieces_of(std::string_view text, char separator) {
   return out;
 }
 
-std::string_view bare_key(std::string_view key) {
-  if (key.starts_with("KEY_")) key.remove_prefix(4);
-  return key;
-}
-
 }  // namespace lamina

@@ -15,7 +15,4 @@ LAMINA_COMMAND_API std::string upper_case(std::string_view text);
 /// parts of `text`.
 LAMINA_COMMAND_API std::vector<std::string_view> pieces_of(std::string_view text, char separator = ',');
 
-/// The key of a setting without KEY_, which may stand in front of it.
-LAMINA_COMMAND_API std::string_view bare_key(std::string_view key);
-
 }  // namespace lamina

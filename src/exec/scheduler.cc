@@ -204,9 +204,13 @@ void Scheduler::Core::hand_to(StreamSlot& slot, Job& job) {
 void Scheduler::Core::tell_of_fork(Lock& lock) {
   if (!std::exchange(forked_, false)) return;
   lock.unlock();
-  log_.info(
-      "after fork() the parent's threads are missing: {} threads of streams are made again{}", slots_.size(),
-      helpers_are_lost() ? "; loops run in one thread, since the parent did not call shutdown() before" : "");
+  constexpr auto kText =
+      "after fork() the parent's threads are missing: {} threads of streams are made again{}";
+  if (helpers_are_lost())
+    log_.warning(kText, slots_.size(),
+                 "; loops run in one thread, since the parent did not call shutdown() before");
+  else
+    log_.info(kText, slots_.size(), "");
   lock.lock();
 }
 

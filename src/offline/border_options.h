@@ -5,7 +5,7 @@
 
 namespace lamina {
 
-/// Both throw FaqError, or Error(bad_option), which begin with the option.
+/// Both throw FaqError or Error(bad_option), whose texts begin with `option`.
 std::vector<NamedNumbers> numbers_of(const std::string& option, const std::vector<ChannelValues>& all);
 std::vector<LayoutRequest> layout_requests(const std::string& option, const std::vector<LayoutChange>& all);
 

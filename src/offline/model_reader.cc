@@ -1,5 +1,7 @@
 #include "offline/model_reader.h"
 
+#include <algorithm>
+
 #include "api/inside.h"
 #include "api/limit_checks.h"
 #include "api/options_table.h"
@@ -34,31 +36,9 @@ class WatchedSource final : public ModelSource {
   const ModelReader::Seen& seen_;
 };
 
-std::unique_ptr<const ModelSource> source_in_memory(const LoadedModel& model) {
-  constexpr std::string_view kExternal = "external ";
-  std::shared_ptr<const MappedFile> file, weights;
-  MemorySource::Files external;
-  for (const auto& part : model.parts()) {
-    if (part.role == "model") file = part.file;
-    if (part.role == "weights") weights = part.file;
-    if (part.role.starts_with(kExternal)) external[part.role.substr(kExternal.size())] = part.file;
-  }
-  return std::make_unique<MemorySource>(std::move(file), std::move(weights), external);
-}
-
 }  // namespace
 
-std::unique_ptr<const ModelSource> source_of(const Model& of) {
-  const auto& model = Inside::of(of);
-  if (model.compiled() || model.derived() || model.parts().empty())
-    fail(ErrorCode::unsupported, "{}: wanted a model as it is in its file, neither compiled nor changed",
-         model.path());
-  if (!model.parts()[0].file->identity()) return source_in_memory(model);
-  std::string given;
-  for (const auto& part : model.parts())
-    if (part.role == "weights" && !part.named_by_model) given = part.file->path();
-  return std::make_unique<FileSource>(model.path(), given, model.limits().external_files);
-}
+std::unique_ptr<const ModelSource> source_of(const Model& of) { return source_of(Inside::of(of)); }
 
 ModelReader::ModelReader(std::string path, ReadOptions options, Seen seen)
     : path_(std::move(path)), options_(std::move(options)), seen_(std::move(seen)) {
@@ -108,7 +88,16 @@ Loaded ModelReader::read_source(const ModelSource& unwatched, ReadSettings setti
     settings.shapes.emplace(name, std::move(shape));
   settings.gate = OperatorGate(options_.limits);
   const ReadingWithin here(bounds_of(options_.limits, source.model()->size()), options_.limits, path_);
-  return lamina::read(source, settings);
+  const auto frozen_or_there = [&](const Loaded& loaded, const std::string& name) {
+    const auto& g = loaded.graph;
+    return settings.frozen.contains(name) || std::any_of(g.inputs().begin(), g.inputs().end(),
+                                                         [&](ValueId v) { return g.value(v).name == name; });
+  };
+  auto loaded = lamina::read(source, settings);
+  for (const auto& [name, shape] : options_.input_shapes)
+    if (!frozen_or_there(loaded, name))
+      fail(ErrorCode::bad_input, "{}: input_shapes: there is no input \"{}\"", path_, name);
+  return loaded;
 }
 
 }  // namespace lamina

@@ -42,6 +42,23 @@ BorderRequest request_of(const Preprocessing& steps) {
   return out;
 }
 
+/// A value that the model gives an input is in the model's own type, layout and scale.
+void spare_values(const std::vector<Port>& inputs, BorderRequest& request) {
+  const auto refuse = [](const std::string& name) {
+    fail(ErrorCode::bad_option, "input \"{}\" has a value in the model: it is not preprocessed", name);
+  };
+  for (const auto& port : inputs) {
+    if (!port.value.valid()) continue;
+    request.unscaled.push_back(port.name);
+    for (const auto* list : {&request.means, &request.scales})
+      for (const auto& one : *list)
+        if (one.name.empty() || one.name == port.name) refuse(port.name);
+    for (const auto& layout : request.layouts)
+      if (!layout.target.empty() && (layout.name.empty() || layout.name == port.name)) refuse(port.name);
+    if (request.reverse_channels) refuse(port.name);
+  }
+}
+
 }  // namespace
 
 Model preprocessed(const Model& model, const Preprocessing& steps) {
@@ -53,7 +70,15 @@ Model preprocessed(const Model& model, const Preprocessing& steps) {
     require_ports(steps.input_types, model.inputs(), "input");
     require_ports(steps.output_types, model.outputs(), "output");
     auto graph = loaded.loaded().graph;
-    add_border(graph, request_of(steps));
+    auto request = request_of(steps);
+    spare_values(model.inputs(), request);
+    for (const auto& port : model.inputs())
+      for (const auto& layout : request.layouts)
+        if (!port.ranked && layout.name == port.name && !layout.target.empty())
+          fail(ErrorCode::bad_option, "layout {}->{}: input \"{}\" is {}", layout.source, layout.target,
+               port.name, to_string(port));
+    if (!add_border(graph, request).empty())
+      fail(ErrorCode::bad_option, "reverse_input_channels: no input has 3 channels, nothing is reversed");
     return Inside::changed(model, std::move(graph));
   });
 }

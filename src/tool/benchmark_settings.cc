@@ -4,6 +4,7 @@
 #include <tuple>
 
 #include "base/error.h"
+#include "base/option_words.h"
 #include "base/words.h"
 #include "tool/benchmark.h"
 #include "tool/device_config.h"

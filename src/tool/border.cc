@@ -104,6 +104,7 @@ class Asked {
     for (auto& [name, numbers] : by_name) out.push_back({name, std::move(numbers)});
   }
 
+  /// An axis for so many channels: where preprocessed() looks for it.
   bool is_image_input(const Port& port, std::size_t channels) const {
     const auto letters = layouts_.of(port.name);
     if (!port.ranked) return false;

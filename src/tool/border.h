@@ -5,7 +5,7 @@
 
 namespace lamina::tool {
 
-/// Some option asks for a layer.
+/// True if -ip, -op, -iop, --mean-values or --scale-values was given.
 bool has_border(const BenchmarkCommand& o);
 
 /// The model with those steps in front and behind, each a layer of its own: inputs are converted, then (x -

@@ -13,6 +13,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/nearest.h"
+#include "base/option_words.h"
 #include "base/terminal.h"
 #include "base/words.h"
 #include "tool/asked_sizes.h"

@@ -54,8 +54,8 @@ int run(const Common& c, const std::string& output) {
   const auto plans = compiled.plans();
   c.say("{}: {}, for {}; {}", output, human_bytes(error ? 0 : static_cast<double>(bytes)),
         name_of(effective_isa()),
-        open ? "not planned for any input sizes: the first run with each size makes a plan"
-             : fmt::format("planned for {}", inputs_text(model.inputs(), shapes)));
+        open || plans == 0 ? "not planned for any input sizes: the first run with each size makes a plan"
+                           : fmt::format("planned for {}", inputs_text(model.inputs(), shapes)));
   write_json(c, {{"model", c.model},
                  {"output", output},
                  {"bytes", error ? 0 : bytes},

@@ -2,6 +2,7 @@
 #include <filesystem>
 
 #include "base/atomic_file.h"
+#include "base/option_words.h"
 #include "base/words.h"
 #include "lamina/draw.h"
 #include "tool/session.h"

@@ -14,6 +14,7 @@
 #include "base/error.h"
 #include "base/standard_files.h"
 #include "base/text.h"
+#include "lamina/model.h"
 #include "tool/arguments.h"
 #include "tool/interrupt.h"
 #include "tool/pages.h"
@@ -136,6 +137,10 @@ int run(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   occupy_standard_files();
+  if (const auto library = version(); library != "lamina " LAMINA_VERSION) {
+    std::fprintf(stderr, "lamina: liblamina.so is %s, wanted lamina " LAMINA_VERSION "\n", library.c_str());
+    return 1;
+  }
   constexpr std::size_t kReserve = 1 << 18;
   reserve.reset(new (std::nothrow) char[kReserve]);
   std::set_terminate(end_at_once);

@@ -6,8 +6,8 @@
 #include <thread>
 
 #include "base/cancellation.h"
-#include "tests/api/children.h"
 #include "tests/api/endless_model.h"
+#include "tests/support/children.h"
 
 namespace lamina {
 namespace {

@@ -11,8 +11,8 @@
 #include "base/exiting.h"
 #include "base/quiescence.h"
 #include "exec/processes.h"
-#include "tests/api/children.h"
 #include "tests/api/small_models.h"
+#include "tests/support/children.h"
 
 namespace lamina {
 namespace {

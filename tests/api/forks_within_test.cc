@@ -5,8 +5,8 @@
 #include <thread>
 #include <utility>
 
-#include "tests/api/children.h"
 #include "tests/api/small_models.h"
+#include "tests/support/children.h"
 
 namespace lamina {
 namespace {

@@ -8,8 +8,8 @@
 #include <thread>
 
 #include "kernels/generated_code.h"
-#include "tests/api/children.h"
 #include "tests/api/small_models.h"
+#include "tests/support/children.h"
 
 namespace lamina {
 namespace {

@@ -25,7 +25,8 @@ TEST_F(InputShapes, replace_those_of_the_file) {
   const auto x = random_tensor({3, 16, 12, 9}, 5);
   const CompiledModel compiled(model);
   const auto y = compiled(std::vector{x});
-  const auto same = CompiledModel(Model(put("n.onnx", network("N"))))({random_tensor({3, 16, 8, 8}, 5)});
+  const auto same =
+      CompiledModel(Model(put("n.onnx", network("N"))))(std::vector{random_tensor({3, 16, 8, 8}, 5)});
   EXPECT_EQ(y[0].shape(), same[0].shape());
   expect_error([&] { compiled(std::vector{random_tensor({3, 16, 12, 33}, 5)}); }, ErrorCode::bad_input, "x");
   expect_error([&] { CompiledModel(Model(file_))(std::vector{x}); }, ErrorCode::bad_input, "x");
@@ -76,6 +77,41 @@ TEST_F(InputShapes, of_a_compiled_model_fix_what_is_open) {
       ErrorCode::bad_input, "was compiled for f32[N,16,8,8]");
 }
 
+TEST_F(InputShapes, of_a_compiled_model_that_fix_nothing) {
+  const auto file = path("two.lamina");
+  const CompiledModel compiled(Model(put("n.onnx", network("N"))));
+  compiled.plan({{2, 16, 8, 8}});
+  compiled.save(file);
+  const Model same(file, {.input_shapes = {{"x", {-1, 16, 8, 8}}}});
+  EXPECT_TRUE(same.is_compiled());
+  EXPECT_EQ(same.compiled_for().size(), 1u);
+  const Model three(file, {.input_shapes = {{"x", {3, 16, 8, 8}}}});
+  EXPECT_FALSE(three.is_compiled());
+  EXPECT_TRUE(three.compiled_for().empty());
+  expect_same_bits(CompiledModel(three), compiled, {3, 16, 8, 8});
+}
+
+TEST_F(InputShapes, of_a_cache_entry_without_weights) {
+  auto options = cached();
+  options.cache_mode = CacheMode::size;
+  const CompiledModel first(Model(put("n.onnx", network("N"))), options);
+  ASSERT_EQ(entries().size(), 1u);
+  expect_error(
+      [&] {
+        Model(path(entries()[0]), {.input_shapes = {{"x", {3, 16, 8, 8}}}});
+      },
+      ErrorCode::bad_file, "holds no weights");
+}
+
+TEST_F(InputShapes, planning_ahead_is_stopped) {
+  const CompiledModel compiled(Model(put("n.onnx", network("N"))));
+  std::stop_source stop;
+  stop.request_stop();
+  expect_error([&] { compiled.plan({{2, 16, 8, 8}}, stop.get_token()); }, ErrorCode::canceled, "planning");
+  compiled.plan({{2, 16, 8, 8}});
+  EXPECT_EQ(compiled.plans(), 1u);
+}
+
 TEST_F(InputShapes, hold_when_the_model_is_read_again) {
   const auto wide = with({2, 16, 8, 32});
   const auto xml = path("wide.xml");
@@ -84,6 +120,11 @@ TEST_F(InputShapes, hold_when_the_model_is_read_again) {
   optimize(file_, xml, {.reading = {.input_shapes = {{"x", {3, 16, 8, 32}}}}});
   EXPECT_EQ(to_string(Model(xml).inputs()[0]), "f32[3,16,8,32]");
   // What optimize() itself is asked for goes before it.
+  expect_error(
+      [&] {
+        optimize(file_, xml, {.reading = {.input_shapes = {{"X", {3}}}}});
+      },
+      ErrorCode::bad_input, "there is no input \"X\"");
   optimize(wide, xml, {.shape = {{"x", {4, 16, 8, 8}}}});
   EXPECT_EQ(to_string(Model(xml).inputs()[0]), "f32[4,16,8,8]");
 }
@@ -101,6 +142,37 @@ TEST_F(InputShapes, of_outputs_by_the_layers_alone) {
       },
       ErrorCode::bad_input, "there is no input \"z\"");
   expect_error([&] { (void)model.output_ports({{"x", {3, -2, 9, 9}}}); }, ErrorCode::bad_option, "-2");
+}
+
+/// Readers make constants of sizes that a file fixes: here the pattern of a Reshape.
+TEST_F(InputShapes, of_outputs_are_those_of_a_model_that_is_read_with_them) {
+  const Model fixed(file_);
+  for (const PartialShape& shape : {PartialShape{2, 16, 8, 8}, {5, 16, 9, 12}, {{1, 4}, 16, -1, 8}}) {
+    const auto ports = fixed.output_ports({{"x", shape}});
+    EXPECT_EQ(to_string(ports[0]), to_string(with(shape).outputs()[0]));
+  }
+  expect_error([&] { (void)fixed.output_ports({{"x", {2, 15, 8, 8}}}); }, ErrorCode::bad_input, "conv1");
+}
+
+TEST_F(InputShapes, a_value_of_another_shape_is_dropped) {
+  OnnxGraph g;
+  g.input("x", ElementType::f32, {"2", "3"}).input("k", ElementType::f32, {"2", "3"});
+  g.initializer("k", random_tensor({2, 3}, 1));
+  g.node("Add", {"x", "k"}, {"y"}, {}, "add").output("y");
+  const auto bytes = onnx_model(g);
+  const Model model = Model::from_memory({.model = bytes_of(bytes)},
+                                         {.settable = {"k"}, .input_shapes = {{"x", {4, 3}}, {"k", {4, 3}}}});
+  EXPECT_FALSE(model.inputs()[*model.find_input("k")].value.valid());
+  const auto x = random_tensor({4, 3}, 2);
+  EXPECT_EQ(CompiledModel(model)(std::vector{x, x})[0].shape(), (Dims{4, 3}));
+}
+
+TEST_F(InputShapes, a_range_of_a_named_size_of_a_compiled_model) {
+  const auto file = path("open.lamina");
+  CompiledModel(Model(put("n.onnx", network("N")))).save(file);
+  const CompiledModel compiled(Model(file, {.input_shapes = {{"x", {{1, 2}, 16, 8, 8}}}}));
+  (void)compiled(random_tensor({2, 16, 8, 8}, 5));
+  expect_error([&] { (void)compiled(random_tensor({5, 16, 8, 8}, 5)); }, ErrorCode::bad_input, "x");
 }
 
 TEST_F(InputShapes, plans_made_ahead) {

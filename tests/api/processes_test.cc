@@ -9,8 +9,8 @@
 
 #include "base/quiescence.h"
 #include "exec/processes.h"
-#include "tests/api/children.h"
 #include "tests/api/small_models.h"
+#include "tests/support/children.h"
 
 namespace lamina {
 namespace {

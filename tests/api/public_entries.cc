@@ -106,7 +106,7 @@ const std::map<std::string, std::function<void(Objects&)>>& entries() {
          (void)o.compiled.output_ports({{1, 4}, {1, 4}});
        }},
       {"lamina::CompiledModel::plan(std::vector<std::vector<long, std::allocator<long> >, "
-       "std::allocator<std::vector<long, std::allocator<long> > > > const&) const",
+       "std::allocator<std::vector<long, std::allocator<long> > > > const&, std::stop_token const&) const",
        [](Objects& o) {
          o.compiled.plan({{1, 4}, {1, 4}});
        }},

@@ -11,8 +11,8 @@
 #include <thread>
 
 #include "lamina/extension.h"
-#include "tests/api/children.h"
 #include "tests/api/small_models.h"
+#include "tests/support/children.h"
 
 namespace lamina {
 namespace {

@@ -10,7 +10,7 @@
 #include <thread>
 #include <vector>
 
-#include "tests/api/children.h"
+#include "tests/support/children.h"
 
 namespace lamina {
 namespace {
@@ -54,14 +54,12 @@ void expect_child_makes_its_own(const std::function<void()>& look) {
   made = 0;
   std::thread maker(look);
   begun.wait(false);
-  EXPECT_EQ(in_child(
-                [&] {
-                  let_go();
-                  look();
-                  look();
-                  return made == 2;
-                },
-                std::chrono::seconds(20)),
+  EXPECT_EQ(in_child([&] {
+              let_go();
+              look();
+              look();
+              return made == 2;
+            }),
             0);
   let_go();
   maker.join();

@@ -7,7 +7,7 @@
 #include <thread>
 
 #include "exec/processes.h"
-#include "tests/api/children.h"
+#include "tests/support/children.h"
 
 namespace lamina {
 namespace {
@@ -33,21 +33,19 @@ TEST(Activities, are_not_urged_by_threads_of_the_parent) {
     steps.urge(-1);
   });
   urged.wait(false);
-  EXPECT_EQ(in_child(
-                [&] {
-                  std::atomic<bool> works = false, ended = false;
-                  std::thread worker([&] {
-                    steps.enter();
-                    for (; !ended; works = true) steps.checkpoint();
-                    steps.leave();
-                  });
-                  while (!works) std::this_thread::yield();
-                  const bool good = in_child([] { return true; }) == 0;
-                  ended = true;
-                  worker.join();
-                  return good;
-                },
-                std::chrono::seconds(20)),
+  EXPECT_EQ(in_child([&] {
+              std::atomic<bool> works = false, ended = false;
+              std::thread worker([&] {
+                steps.enter();
+                for (; !ended; works = true) steps.checkpoint();
+                steps.leave();
+              });
+              while (!works) std::this_thread::yield();
+              const bool good = in_child([] { return true; }) == 0;
+              ended = true;
+              worker.join();
+              return good;
+            }),
             0);
   forked = true;
   forked.notify_all();

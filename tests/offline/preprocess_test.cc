@@ -56,6 +56,47 @@ TEST(Preprocess, nothing_asked_changes_nothing) {
   EXPECT_TRUE(CompiledModel(preprocessed(picture(), {}))(x).same_as(CompiledModel(picture())(x)));
 }
 
+TEST(Preprocess, values_that_the_model_gives_are_its_own) {
+  OnnxGraph g;
+  g.input("x", ElementType::f32, {"2", "3"}).input("k", ElementType::f32, {"2", "3"});
+  g.initializer("k", random_tensor({2, 3}, 1));
+  g.node("Add", {"x", "k"}, {"y"}, {}, "add").output("y");
+  const auto bytes = onnx_model(g);
+  const auto model = Model::from_memory({.model = bytes_of(bytes)}, {.settable = {"k"}});
+  const auto x = random_tensor({2, 3}, 2);
+  const auto y = CompiledModel(preprocessed(model, {.scale = 4.0}))(std::vector{x, Tensor()})[0];
+  for (std::size_t i = 0; i < 6; ++i)
+    EXPECT_FLOAT_EQ(y.data<float>()[i], x.data<float>()[i] / 4 + random_tensor({2, 3}, 1).data<float>()[i]);
+  expect_error(
+      [&] {
+        (void)preprocessed(model, {.mean_values = {{"k", {1}}}});
+      },
+      ErrorCode::bad_option, "\"k\"");
+  expect_error(
+      [&] {
+        (void)preprocessed(model, {.input_types = {{"k", ElementType::u8}}});
+      },
+      ErrorCode::bad_option, "\"k\"");
+}
+
+TEST(Preprocess, nothing_is_left_out_silently) {
+  OnnxGraph g;
+  g.input("x", ElementType::f32, {"2", "4"}).node("Relu", {"x"}, {"y"}, {}, "relu").output("y");
+  const auto bytes = onnx_model(g);
+  const auto model = Model::from_memory({.model = bytes_of(bytes)});
+  expect_error([&] { (void)preprocessed(model, {.reverse_input_channels = true}); }, ErrorCode::bad_option,
+               "");
+}
+
+TEST(Preprocess, a_model_with_unknown_operators) {
+  OnnxGraph g;
+  g.input("x", ElementType::f32, {"1"});
+  g.node("NoSuchOperator", {"x"}, {"y"}, {}, "odd").output("y");
+  const auto bytes = onnx_model(g);
+  const auto model = Model::from_memory({.model = bytes_of(bytes)});
+  expect_error([&] { (void)preprocessed(model, {}); }, ErrorCode::unsupported, "NoSuchOperator");
+}
+
 TEST(Preprocess, what_does_not_fit) {
   const auto model = picture();
   const auto refused = [&](const Preprocessing& steps, ErrorCode code, const std::string& text) {
@@ -64,11 +105,11 @@ TEST(Preprocess, what_does_not_fit) {
   refused({.input_types = {{"z", ElementType::u8}}}, ErrorCode::bad_input, "there is no input \"z\"");
   refused({.output_types = {{"x", ElementType::u8}}}, ErrorCode::bad_input, "there is no output \"x\"");
   refused({.input_types = {{"x", ElementType::undefined}}}, ErrorCode::bad_option, "wanted an element type");
-  refused({.layout = {{"x", "NCH", ""}}}, ErrorCode::bad_option, "x");
+  refused({.layout = {{"x", "NCH", "NHC"}}}, ErrorCode::bad_option, "x");
   refused({.layout = {{"z", "NCHW", "NHWC"}}}, ErrorCode::bad_option, "z");
   refused({.mean_values = {{"x", {1, 2}}}}, ErrorCode::bad_option, "x");
   refused({.mean_values = {{"x", {}}}}, ErrorCode::bad_option, "mean_values");
-  refused({.scale_values = {{"x", {1, 0, 1}}}}, ErrorCode::bad_option, "x");
+  refused({.scale_values = {{"x", {1, 0, 1}}}}, ErrorCode::bad_option, "a scale of 0");
   refused({.scale = 0.0}, ErrorCode::bad_option, "scale 0");
   refused({.scale_values = {{"x", {1, 2, 3}}}, .scale = 2.0}, ErrorCode::bad_option,
           "both scale and scale_values");

@@ -85,7 +85,7 @@ class InferenceSession(Session):
         self._lock = _process.Lock()
         self._variants: dict[tuple[str, ...], CompiledModel] = {}
         self._executor: ThreadPoolExecutor | None = None  # of this process
-        self._executor_pid = 0
+        _process.tell_forks(self)
         self._profile = Profile(options.profile_file_prefix) if options.enable_profiling else None
         self._model = self._variant(())
         try:
@@ -317,10 +317,13 @@ class InferenceSession(Session):
                 sys.excepthook(*sys.exc_info())
 
         with self._lock:
-            if self._executor is None or self._executor_pid != os.getpid():  # a child has no threads of the parent
+            if self._executor is None:
                 self._executor = ThreadPoolExecutor(max(1, self._model.streams), "lamina.run_async")
-                self._executor_pid = os.getpid()
         self._executor.submit(work)
+
+    def after_fork_in_child(self) -> None:
+        """For the package alone: a child has no threads of the parent's executor."""
+        self._executor = None
 
     def run_with_ort_values(
         self,
