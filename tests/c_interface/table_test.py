@@ -16,6 +16,7 @@ def without_comments(text):
     text = re.sub(r"//[^\n]*", "", re.sub(r"/\*.*?\*/", "", text, flags=re.DOTALL))
     text = re.sub(r"^ *#.*$", "", text, flags=re.MULTILINE)
     text = re.sub(r"= *(?:[\w:]+)?\{[^{};]*\}[^;,(){}]*;", ";", text)  # initial values of fields
+    text = re.sub(r"= *\{\}(?=[,)])", "", text)  # of arguments
     while (shorter := re.sub(r"(?<=\w)<[^<>;{}()]*>", "", text)) != text:  # arguments of templates
         text = shorter
     return text
