@@ -4,12 +4,12 @@
 #include <cstdlib>
 
 #include "api/at_work.h"
+#include "api/input_shapes.h"
 #include "api/limit_checks.h"
 #include "api/options_table.h"
 #include "api/preparing.h"
 #include "base/arena.h"
 #include "base/error.h"
-#include "base/nearest.h"
 #include "base/text.h"
 #include "exec/variables.h"
 #include "extension/conformance.h"
@@ -135,52 +135,16 @@ std::string by_reason(const std::vector<Unsupported>& all) {
   return named < refusals.size() ? text + fmt::format("; and {} more", refusals.size() - named) : text;
 }
 
-void require_inputs(const std::vector<Port>& inputs, const NamedShapes& shapes, const std::string& path) {
-  std::vector<std::string> names;
-  for (const auto& p : inputs) names.push_back(p.name);
-  for (const auto& [name, sizes] : shapes)
-    if (std::find(names.begin(), names.end(), name) == names.end())
-      fail(ErrorCode::bad_input, "{}: input_shapes: there is no input \"{}\"{}", path, name,
-           did_you_mean(name, names));
-}
-
-/// What `body` finds wrong is the fault of these shapes: with its own the model can be read.
-template <class F>
-auto with_shapes(const std::map<std::string, Shape, std::less<>>& shapes, F&& body) {
-  try {
-    return body();
-  } catch (const Error& e) {
-    if (e.code() != ErrorCode::bad_file || shapes.empty()) throw;
-    std::string text;
-    for (const auto& [name, shape] : shapes)
-      text += fmt::format("{}\"{}\" {}", text.empty() ? "" : ", ", clipped(name, kName), to_string(shape));
-    fail(ErrorCode::bad_input, "the model cannot have inputs {}: {}", clipped(text, 150), e.what());
+std::unique_ptr<const ModelSource> source_in_memory(const LoadedModel& model) {
+  constexpr std::string_view kExternal = "external ";
+  std::shared_ptr<const MappedFile> file, weights;
+  MemorySource::Files external;
+  for (const auto& part : model.parts()) {
+    if (part.role == "model") file = part.file;
+    if (part.role == "weights") weights = part.file;
+    if (part.role.starts_with(kExternal)) external[part.role.substr(kExternal.size())] = part.file;
   }
-}
-
-/// The sizes that both allow, with the names of `own`; nothing where there are none.
-std::optional<Shape> narrowed(const Shape& own, const Shape& asked) {
-  if (!own.ranked()) return asked;
-  if (own.rank() != asked.rank()) return {};
-  std::vector<Dim> dims;
-  for (std::size_t i = 0; i < own.rank(); ++i) {
-    const auto low = std::max(own[i].low(), asked[i].low()), high = std::min(own[i].high(), asked[i].high());
-    if (low > high) return {};
-    const bool same = low == own[i].low() && high == own[i].high();
-    dims.push_back(same                                   ? own[i]
-                   : low == high || own[i].name().empty() ? Dim(low, high)
-                                                          : Dim::named(own[i].name(), low, high));
-  }
-  return Shape(std::move(dims));
-}
-
-/// The file's own sizes stay: only open ones are given.
-bool keeps_sizes(const Shape& own, const Shape& asked) {
-  if (!own.ranked()) return true;
-  if (own.rank() != asked.rank()) return false;
-  for (std::size_t i = 0; i < own.rank(); ++i)
-    if (own[i].known() && !(asked[i].known() && asked[i].size() == own[i].size())) return false;
-  return true;
+  return std::make_unique<MemorySource>(std::move(file), std::move(weights), external);
 }
 
 void check_layers(const Loaded& loaded) {
@@ -201,22 +165,6 @@ std::string to_string(const Unsupported& u) {
   return one_line(u.reason.empty() ? out : out + ": " + u.reason);
 }
 
-namespace {
-
-std::unique_ptr<const ModelSource> source_in_memory(const LoadedModel& model) {
-  constexpr std::string_view kExternal = "external ";
-  std::shared_ptr<const MappedFile> file, weights;
-  MemorySource::Files external;
-  for (const auto& part : model.parts()) {
-    if (part.role == "model") file = part.file;
-    if (part.role == "weights") weights = part.file;
-    if (part.role.starts_with(kExternal)) external[part.role.substr(kExternal.size())] = part.file;
-  }
-  return std::make_unique<MemorySource>(std::move(file), std::move(weights), external);
-}
-
-}  // namespace
-
 std::unique_ptr<const ModelSource> source_of(const LoadedModel& model) {
   if (model.compiled() || model.derived() || model.parts().empty())
     fail(ErrorCode::unsupported, "{}: wanted a model as it is in its file, neither compiled nor changed",
@@ -226,24 +174,6 @@ std::unique_ptr<const ModelSource> source_of(const LoadedModel& model) {
   for (const auto& part : model.parts())
     if (part.role == "weights" && !part.named_by_model) given = part.file->path();
   return std::make_unique<FileSource>(model.path(), given, model.limits().external_files);
-}
-
-Shape shape_of(std::string_view what, const PartialShape& sizes) {
-  std::vector<Dim> dims;
-  for (const auto& s : sizes) {
-    if (s.least < 0 || s.most < s.least)
-      fail(ErrorCode::bad_option, "{}: a size from {} to {}, wanted sizes from 0 on, or -1 for any", what,
-           s.least, s.most);
-    dims.emplace_back(s.least, s.most);
-  }
-  return Shape(std::move(dims));
-}
-
-std::map<std::string, Shape, std::less<>> shapes_of(const NamedShapes& shapes) {
-  std::map<std::string, Shape, std::less<>> out;
-  for (const auto& [name, sizes] : shapes)
-    out.emplace(name, shape_of(fmt::format("input_shapes: \"{}\"", name), sizes));
-  return out;
 }
 
 LoadedModel::LoadedModel(const ModelSource& source, const ReadOptions& options)
@@ -299,7 +229,7 @@ void LoadedModel::read_file(const ModelSource& source, const ReadOptions& option
   const NotingSource noting(source, parts_, options);
   const auto shapes = shapes_of(options.input_shapes);
   settings.shapes = shapes;
-  loaded_ = with_shapes(shapes, [&] {
+  loaded_ = on_input_shapes(shapes, [&] {
     try {
       return lamina::read(noting, settings);
     } catch (const Error& e) {
@@ -381,7 +311,7 @@ void LoadedModel::fix_sizes() {
     graph.set_type(v, {type.element, *shape});
   }
   if (!changed) return;  // the plans of the file are good
-  with_shapes(asked, [&] { graph.infer_types(); });
+  on_input_shapes(asked, [&] { graph.infer_types(); });
   loaded();  // it is compiled anew, which needs the weights
   loaded_.graph = std::move(graph);
   compiled_.reset();
@@ -399,7 +329,7 @@ const Loaded& LoadedModel::loaded() const {
   return loaded_;
 }
 
-Graph LoadedModel::graph_with(const std::map<std::string, Shape, std::less<>>& shapes) const {
+Graph LoadedModel::graph_with(const ShapesByName& shapes) const {
   auto graph = loaded_.graph;
   bool open = true;
   for (const auto v : graph.inputs())
@@ -429,7 +359,7 @@ std::vector<Port> LoadedModel::output_ports(const NamedShapes& shapes) const {
   const TokenSignal never{std::stop_token()};
   const auto what = path_ + ": finding the outputs' shapes";
   const auto graph = run_stoppable(preparing_rules(what, never, limits_),
-                                   [&] { return with_shapes(asked, [&] { return graph_with(asked); }); });
+                                   [&] { return on_input_shapes(asked, [&] { return graph_with(asked); }); });
   std::vector<Port> out;
   for (const auto& r : graph.results()) out.push_back(port_of(r.name, graph.type(r.value)));
   return out;

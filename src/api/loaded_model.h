@@ -2,6 +2,7 @@
 /// What stands behind the public Model.
 #include <mutex>
 
+#include "api/input_shapes.h"
 #include "api/ports.h"
 #include "base/once.h"
 #include "base/work_bounds.h"
@@ -68,7 +69,7 @@ class LoadedModel {
   void describe();
   /// The graph if inputs have these shapes. Readers make constants of sizes that the file fixes: where others
   /// are asked for, the file is read again.
-  Graph graph_with(const std::map<std::string, Shape, std::less<>>& shapes) const;
+  Graph graph_with(const ShapesByName& shapes) const;
 
   std::string path_;
   ModelLimits limits_;
@@ -89,10 +90,6 @@ class LoadedModel {
 /// The files of a model that was read from its own format, opened again or as they lie in memory. Throws
 /// Error(unsupported) for a compiled model, and for one whose graph was changed.
 std::unique_ptr<const ModelSource> source_of(const LoadedModel& model);
-
-/// Throws Error(bad_option), which begins with `what`, for sizes that cannot be.
-Shape shape_of(std::string_view what, const PartialShape& sizes);
-std::map<std::string, Shape, std::less<>> shapes_of(const NamedShapes& shapes);
 
 /// `onnx:Foo-13 ("node a", "node b"): reason`
 std::string to_string(const Unsupported& unsupported);

@@ -45,7 +45,6 @@ void MakeOnce::end(int maker) noexcept {
   maker_.notify_all();
 }
 
-/// In a child of fork() the object may be there already, if it was being made: it stays where it is.
 void DestroyedAtClose::enlist(void (*destroy)(void*), void* object) noexcept {
   if (destroy_ != nullptr) return;
   destroy_ = destroy;

@@ -63,7 +63,8 @@ bool library_closes() noexcept;
 class DestroyedAtClose {
  public:
   constexpr DestroyedAtClose() noexcept = default;
-  /// Once.
+  /// Puts the object into the list, unless it is there: a child of fork() makes an object again in the same
+  /// place.
   void enlist(void (*destroy)(void*), void* object) noexcept;
   static void destroy_all();
 

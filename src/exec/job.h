@@ -113,7 +113,7 @@ class Job : public std::enable_shared_from_this<Job>, public StopSignal {
   List* in_ = nullptr;                           // the list that it waits in
   std::shared_ptr<Job> self_;                    // of a job that was started, until it rests
   ConditionVariable* thread_ = nullptr;          // of a job that a thread waits for to run itself
-  int stream_ = -1;                              // that a thread in run() has, or is given
+  int stream_ = -1;                              // of a thread in run(): which it has; -1: none
   bool again_ = false, again_canceled_ = false;  // started in its own callback
   bool abandoned_ = false;                       // its owner has gone: it is not started any more
 };

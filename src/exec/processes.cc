@@ -31,7 +31,8 @@ Dispatch& Dispatch::here() {
 
 /// At the first use, not when the library is loaded: handlers that were registered last are called first, and
 /// those of other libraries, such as an allocator, take locks that work may need while fork() waits for it.
-/// They may be registered twice, in a child that finds this half done.
+/// They may be registered twice: a child makes this object again if the parent was making it (MakeOnce). The
+/// second call of a handler does nothing (fork_prepared).
 Dispatch::Dispatch() {
   at_fork(before_fork, after_fork_in_parent, after_fork_in_child);
   Quiescence::stop_at_exit();

@@ -10,8 +10,9 @@
 namespace lamina {
 namespace {
 
-/// Names of dimensions; entries are never removed, so references stay good. There is no fork() while they are
-/// looked at: errors name them outside all work.
+/// Names of dimensions. Entries are never removed, so references stay good. Errors name dimensions outside
+/// activities, where fork() does not wait for the thread: so the lock is one that a child finds free, and
+/// neither function may be called while the caller is undisturbed itself.
 class Symbols {
  public:
   std::uint32_t intern(const std::string& name) {

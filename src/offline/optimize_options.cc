@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "api/input_shapes.h"
 #include "base/guard.h"
 #include "base/nearest.h"
 #include "base/no_destructor.h"
@@ -47,14 +48,9 @@ PartialShape public_shape(const Shape& shape) {
 }
 
 Shape asked_shape(const std::string& option, const PartialShape& sizes) {
-  std::vector<Dim> dims;
-  for (const auto& s : sizes) {
-    if (s.least < 0 || s.most < s.least)
-      fail_faq(ErrorCode::bad_option, 57, "{}: a size from {} to {}, wanted sizes from 0 on, or -1 for any",
-               option, s.least, s.most);
-    dims.emplace_back(s.least, s.most);
-  }
-  return Shape(std::move(dims));
+  if (const auto wrong = wrong_sizes(sizes); !wrong.empty())
+    fail_faq(ErrorCode::bad_option, 57, "{}: {}", option, wrong);
+  return shape_of(sizes);
 }
 
 std::vector<InputCut> public_cuts(const std::vector<InputRequest>& requests) {

@@ -8,36 +8,26 @@
 #include "tool/named_lists.h"
 
 namespace lamina::tool {
-namespace {
-
-Size size_of(const std::string& option, const std::string& word) {
-  const auto size = size_said(word.empty() ? "empty" : word);
-  if (!size) throw UsageError(fmt::format("{}: \"{}\" is not a size", option, word));
-  return {size->least, size->most == Dimension::kUnbounded ? kAnySize : size->most};
-}
-
-}  // namespace
-
-Sizes sizes_of(const std::string& option, const std::string& list) {
-  Sizes out;
+PartialShape sizes_of(const std::string& option, const std::string& list) {
+  PartialShape out;
   if (list.empty()) return out;
   for (const auto piece : pieces_of(list)) {
     std::string word(piece);
     std::erase(word, ' ');
-    out.push_back(size_of(option, word));
+    const auto size = size_said(word);
+    if (!size) throw UsageError(fmt::format("{}: \"{}\" is not a size", option, word));
+    out.push_back(*size);
   }
   return out;
 }
 
-bool any_open(const Sizes& sizes) {
-  return std::any_of(sizes.begin(), sizes.end(), [](const Size& s) { return s.open(); });
-}
+bool any_open(const PartialShape& sizes) { return std::any_of(sizes.begin(), sizes.end(), is_open); }
 
-std::string to_string(const Sizes& sizes) {
+std::string to_string(const PartialShape& sizes) {
   std::string out;
   for (const auto& s : sizes) {
-    const auto most = s.most == kAnySize ? "" : std::to_string(s.most);
-    out += (out.empty() ? "" : ",") + (!s.open()                      ? most
+    const auto most = s.most == Dimension::kUnbounded ? "" : std::to_string(s.most);
+    out += (out.empty() ? "" : ",") + (!is_open(s)                    ? most
                                        : s.least == 0 && most.empty() ? "?"
                                                                       : fmt::format("{}..{}", s.least, most));
   }
@@ -69,9 +59,9 @@ std::string input_named(const std::string& option, const std::string& name, cons
   return input_named(option, name, names_of(ports));
 }
 
-std::vector<std::pair<std::string, Sizes>> shape_sizes(const std::vector<std::string>& values,
-                                                       const std::vector<std::string>& inputs) {
-  std::vector<std::pair<std::string, Sizes>> out;
+std::vector<std::pair<std::string, PartialShape>> shape_sizes(const std::vector<std::string>& values,
+                                                              const std::vector<std::string>& inputs) {
+  std::vector<std::pair<std::string, PartialShape>> out;
   for (const auto& text : values)
     for (const auto& [name, list] : named_lists("--shape", text)) {
       auto sizes = sizes_of("--shape " + text, list);
@@ -83,7 +73,7 @@ std::vector<std::pair<std::string, Sizes>> shape_sizes(const std::vector<std::st
   return out;
 }
 
-std::map<std::string, Sizes> asked_sizes(const BenchmarkCommand& o, const std::vector<Port>& ports) {
+std::map<std::string, PartialShape> asked_sizes(const BenchmarkCommand& o, const std::vector<Port>& ports) {
   const auto all = shape_sizes(o.common.shape, names_of(ports));
   return {all.begin(), all.end()};
 }

@@ -105,7 +105,7 @@ std::vector<std::pair<std::string, Dims>> Common::shapes(const std::vector<std::
   for (auto& [name, sizes] : shape_sizes(shape, inputs)) {
     Dims dims;
     for (const auto& s : sizes) {
-      if (s.open())
+      if (is_open(s))
         throw UsageError(fmt::format("--shape: input \"{}\": wanted sizes that are numbers here", name));
       dims.push_back(s.least);
     }

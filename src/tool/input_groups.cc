@@ -32,7 +32,7 @@ std::map<std::string, std::vector<Dims>> data_shapes(const BenchmarkCommand& o,
       if (!before.empty() || !named) name = input_named(option, before, ports), named = true;
       Dims dims;
       for (const auto& s : sizes_of(option, text.substr(open + 1, close - open - 1))) {
-        if (s.open())
+        if (is_open(s))
           throw UsageError(fmt::format("{}: the shape of data must have numbers for all sizes", option));
         dims.push_back(s.least);
       }
@@ -128,7 +128,7 @@ class Grouping {
     const auto shape = shapes_.find(p.name);
     if (shape == shapes_.end()) return {};
     Dims dims;
-    for (const auto& s : shape->second) dims.push_back(s.open() ? -1 : s.least);
+    for (const auto& s : shape->second) dims.push_back(is_open(s) ? -1 : s.least);
     return dims;
   }
 
@@ -142,7 +142,7 @@ class Grouping {
       const auto batch = options_.batch > 0 ? batch_axis(options_, ports_[i].name) : std::string::npos;
       bool fits = sizes.size() == dims.size();
       for (std::size_t k = 0; fits && k < dims.size(); ++k)
-        fits = (k == batch && !sizes[k].open()) || (dims[k] >= sizes[k].least && dims[k] <= sizes[k].most);
+        fits = (k == batch && !is_open(sizes[k])) || (dims[k] >= sizes[k].least && dims[k] <= sizes[k].most);
       if (!fits)
         fail(ErrorCode::bad_input, "input \"{}\": [{}] is not a shape that --shape allows: [{}]",
              ports_[i].name, fmt::join(dims, ","), to_string(sizes));
@@ -176,7 +176,7 @@ class Grouping {
   const std::vector<Port>& ports_;
   const Steps& steps_;
   std::map<std::string, std::vector<Dims>> data_;
-  std::map<std::string, Sizes> shapes_;
+  std::map<std::string, PartialShape> shapes_;
   InputOptions options_;  ///< with what layouts say of batches
 };
 

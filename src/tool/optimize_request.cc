@@ -88,9 +88,7 @@ void refuse_transformations(const std::string& list) {
 void add_own_shapes(const OptimizeCommand& c, OptimizeOptions& o) {
   for (const auto& text : c.common.shape)
     for (const auto& [name, list] : named_lists("--shape", text)) {
-      PartialShape sizes;
-      for (const auto& s : sizes_of("--shape " + text, list))
-        sizes.emplace_back(s.least, s.most == kAnySize ? Dimension::kUnbounded : s.most);
+      auto sizes = sizes_of("--shape " + text, list);
       if (name.empty())
         o.input_shape.push_back(std::move(sizes));
       else if (!o.shape.emplace(name, std::move(sizes)).second)

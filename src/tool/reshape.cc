@@ -21,28 +21,28 @@ class Wanted {
         shapes_[i] = it->second;
     if (o.inputs.batch > 0) place(o.inputs.batch, Layouts(o.inputs.image.layout, ports).batch_axes());
   }
-  const std::map<std::size_t, Sizes>& shapes() const { return shapes_; }
+  const std::map<std::size_t, PartialShape>& shapes() const { return shapes_; }
 
  private:
   /// The model takes data of these sizes as it is.
-  static bool admits(const Port& p, const Sizes& sizes) {
+  static bool admits(const Port& p, const PartialShape& sizes) {
     if (!p.ranked) return true;
     bool fits = p.shape.size() == sizes.size();
     for (std::size_t i = 0; fits && i < sizes.size(); ++i)
-      fits = p.shape[i] < 0 || (p.shape[i] == sizes[i].least && !sizes[i].open());
+      fits = p.shape[i] < 0 || (p.shape[i] == sizes[i].least && !is_open(sizes[i]));
     return fits;
   }
 
-  Sizes sizes(std::size_t i) const {
+  PartialShape sizes(std::size_t i) const {
     if (const auto it = shapes_.find(i); it != shapes_.end()) return it->second;
-    Sizes out;
-    for (const auto d : ports_[i].shape) out.push_back(d < 0 ? Size{0, kAnySize} : Size{d, d});
+    PartialShape out;
+    for (const auto d : ports_[i].shape) out.emplace_back(d);
     return out;
   }
 
   void put(std::size_t i, std::size_t axis, std::int64_t batch) {
     auto all = sizes(i);
-    if (axis >= all.size() || all[axis].open() || all[axis].least == batch) return;
+    if (axis >= all.size() || is_open(all[axis]) || all[axis].least == batch) return;
     all[axis] = {batch, batch};
     shapes_[i] = all;
   }
@@ -54,7 +54,7 @@ class Wanted {
       if (const auto it = axes.find(ports_[i].name); it != axes.end()) put(i, it->second, batch);
       const auto all = sizes(i);
       if (ports_[i].ranked && !all.empty() && !ports_[i].value.valid())
-        first.push_back(all[0].open() ? -1 : all[0].least);
+        first.push_back(is_open(all[0]) ? -1 : all[0].least);
     }
     const bool open = std::find(first.begin(), first.end(), -1) != first.end();
     if (!axes.empty() || first.empty() || open) return;
@@ -68,14 +68,8 @@ class Wanted {
   }
 
   const std::vector<Port>& ports_;
-  std::map<std::size_t, Sizes> shapes_;
+  std::map<std::size_t, PartialShape> shapes_;
 };
-
-PartialShape shape_from(const Sizes& sizes) {
-  PartialShape out;
-  for (const auto& s : sizes) out.emplace_back(s.least, s.most == kAnySize ? Dimension::kUnbounded : s.most);
-  return out;
-}
 
 }  // namespace
 
@@ -88,7 +82,7 @@ Model reshaped(const Model& model, const BenchmarkCommand& o, std::vector<std::s
   // Anew: readers make constants of sizes that the file says.
   auto reading = o.common.reading();
   for (const auto& [i, sizes] : wanted.shapes()) {
-    reading.input_shapes[ports[i].name] = shape_from(sizes);
+    reading.input_shapes[ports[i].name] = sizes;
     if (said) said->push_back(fmt::format("Reshaping model: '{}': [{}]", ports[i].name, to_string(sizes)));
   }
   return Model(o.common.model, reading);

@@ -1,0 +1,73 @@
+#include "api/input_shapes.h"
+
+#include <algorithm>
+
+#include "base/nearest.h"
+#include "base/text.h"
+
+namespace lamina {
+
+std::string wrong_sizes(const PartialShape& sizes) {
+  for (const auto& s : sizes)
+    if (s.least < 0 || s.most < s.least)
+      return fmt::format("a size from {} to {}, wanted sizes from 0 on, or -1 for any", s.least, s.most);
+  return {};
+}
+
+Shape shape_of(const PartialShape& sizes) {
+  std::vector<Dim> dims;
+  for (const auto& s : sizes) dims.emplace_back(s.least, s.most);
+  return Shape(std::move(dims));
+}
+
+ShapesByName shapes_of(const NamedShapes& shapes) {
+  ShapesByName out;
+  for (const auto& [name, sizes] : shapes) {
+    if (const auto wrong = wrong_sizes(sizes); !wrong.empty())
+      fail(ErrorCode::bad_option, "input_shapes: \"{}\": {}", name, wrong);
+    out.emplace(name, shape_of(sizes));
+  }
+  return out;
+}
+
+void require_inputs(const std::vector<Port>& inputs, const NamedShapes& shapes, const std::string& path) {
+  std::vector<std::string> names;
+  for (const auto& p : inputs) names.push_back(p.name);
+  for (const auto& [name, sizes] : shapes)
+    if (std::find(names.begin(), names.end(), name) == names.end())
+      fail(ErrorCode::bad_input, "{}: input_shapes: there is no input \"{}\"{}", path, name,
+           did_you_mean(name, names));
+}
+
+std::optional<Shape> narrowed(const Shape& own, const Shape& asked) {
+  if (!own.ranked()) return asked;
+  if (own.rank() != asked.rank()) return {};
+  std::vector<Dim> dims;
+  for (std::size_t i = 0; i < own.rank(); ++i) {
+    const auto low = std::max(own[i].low(), asked[i].low()), high = std::min(own[i].high(), asked[i].high());
+    if (low > high) return {};
+    const bool same = low == own[i].low() && high == own[i].high();
+    dims.push_back(same                                   ? own[i]
+                   : low == high || own[i].name().empty() ? Dim(low, high)
+                                                          : Dim::named(own[i].name(), low, high));
+  }
+  return Shape(std::move(dims));
+}
+
+bool keeps_sizes(const Shape& own, const Shape& asked) {
+  if (!own.ranked()) return true;
+  if (own.rank() != asked.rank()) return false;
+  for (std::size_t i = 0; i < own.rank(); ++i)
+    if (own[i].known() && !(asked[i].known() && asked[i].size() == own[i].size())) return false;
+  return true;
+}
+
+void refuse_shapes(const ShapesByName& shapes, const char* reason) {
+  constexpr std::size_t kName = 60, kAll = 150;  // characters
+  std::string text;
+  for (const auto& [name, shape] : shapes)
+    text += fmt::format("{}\"{}\" {}", text.empty() ? "" : ", ", clipped(name, kName), to_string(shape));
+  fail(ErrorCode::bad_input, "the model cannot have inputs {}: {}", clipped(text, kAll), reason);
+}
+
+}  // namespace lamina

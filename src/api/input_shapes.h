@@ -1,0 +1,45 @@
+#pragma once
+/// The shapes that ReadOptions::input_shapes and Model::output_ports ask for.
+#include <map>
+#include <optional>
+#include <string>
+
+#include "base/error.h"
+#include "graph/shape.h"
+#include "lamina/model.h"
+
+namespace lamina {
+
+using ShapesByName = std::map<std::string, Shape, std::less<>>;
+
+/// "a size from 5 to 2, wanted sizes from 0 on, or -1 for any"; empty where all sizes can be.
+std::string wrong_sizes(const PartialShape& sizes);
+/// Requires sizes that can be.
+Shape shape_of(const PartialShape& sizes);
+/// Throws Error(bad_option) for sizes that cannot be.
+ShapesByName shapes_of(const NamedShapes& shapes);
+
+/// Throws Error(bad_input), which begins with the path, for a name that no input has.
+void require_inputs(const std::vector<Port>& inputs, const NamedShapes& shapes, const std::string& path);
+
+/// The sizes that both allow, with the names of `own`; nothing where there are none.
+std::optional<Shape> narrowed(const Shape& own, const Shape& asked);
+/// True if `asked` replaces no size that `own` fixes.
+bool keeps_sizes(const Shape& own, const Shape& asked);
+
+/// Throws Error(bad_input): the model cannot have these shapes, for that reason.
+[[noreturn]] void refuse_shapes(const ShapesByName& shapes, const char* reason);
+
+/// The body's result. What it finds wrong with the model is the fault of these shapes: with its own the model
+/// can be read.
+template <class F>
+auto on_input_shapes(const ShapesByName& shapes, F&& body) {
+  try {
+    return body();
+  } catch (const Error& e) {
+    if (e.code() != ErrorCode::bad_file || shapes.empty()) throw;
+    refuse_shapes(shapes, e.what());
+  }
+}
+
+}  // namespace lamina
