@@ -56,8 +56,9 @@ class Model(_lamina.ModelBase):
         may be None (any) or (least, most): {"image": [1, 3, None, (1, 640)]}.
 
         The GIL is released, and Ctrl-C is noticed. Raises BadFile when the file is missing or damaged, BadOption for a
-        settable input that does not exist, BadInput for shapes that the layers do not take, OverLimit, and Extension for a library that fails. A model with operators
-        that lamina does not have can be read; compiling it raises Unsupported.
+        settable input that does not exist, BadInput for shapes that the layers do not take, OverLimit, and Extension for
+        a library that fails. A model with operators that lamina does not have can be read; compiling it raises
+        Unsupported.
         """
         path, data, second = b"", None, None
         if isinstance(model, (str, os.PathLike)):

@@ -58,20 +58,17 @@ def sizes_of(shape: Shape) -> list[tuple[int, int]]:
         raise TypeError(f"a shape: {shape!r}, wanted sizes such as [1, 3, None, (1, 640)]")
     out = []
     for size in shape:
-        if size is None:
-            out.append((0, -1))
-        elif isinstance(size, tuple):
+        if isinstance(size, tuple):
             least, most = size
-            out.append((_size(least) if least is not None else 0, -1 if most is None else _size(most)))
-        elif (number := _size(size)) == -1:
+            out.append((0 if least is None else _number(least), -1 if most is None else _number(most)))
+        elif size is None or size == -1:
             out.append((0, -1))
         else:
-            out.append((number, number))
+            out.append((_number(size), _number(size)))
     return out
 
 
-def _size(size: int) -> int:
-    number = -1 if isinstance(size, bool) else operator.index(size)
-    if not -1 <= number < 2**63 or isinstance(size, bool):
+def _number(size: int) -> int:
+    if isinstance(size, bool) or not 0 <= (number := operator.index(size)) < 2**63:
         raise TypeError(f"a size: {size!r}, wanted a number from 0 on, None or (least, most)")
     return number
