@@ -17,7 +17,7 @@ function(lamina_module module)
   lamina_share_header(lamina_${module})
   lamina_hot_units(hot ${sources})
   list(REMOVE_ITEM sources ${hot})
-  lamina_unite(lamina_${module} ${sources})
+  lamina_unite(lamina_${module} 24 ${sources})
   if(NOT arg_CALLS)
     set_property(GLOBAL APPEND PROPERTY LAMINA_MODULES lamina_${module})
   endif()
@@ -41,16 +41,15 @@ function(lamina_hot_units out)
   set_property(SOURCE ${ARGN} PROPERTY SKIP_PRECOMPILE_HEADERS ON)
 endfunction()
 
-# Compiles sources of a target several at once, each folder in units of like size: a header is then read once for a
-# unit, and a template that several files use is made once. The limit keeps a compiler below 1.5 GB of memory, and
-# leaves units for several processors. It counts files, so that a change of one does not move others between units.
-# Of native kernels, whose folders are small, all are taken as one folder, but for files with loops over values: what the
-# compiler makes of those must not depend on their neighbours.
-function(lamina_unite target)
+# Compiles sources of a target several at once, each folder in units of like size with up to LIMIT files: a header is
+# then read once for a unit, and a template that several files use is made once. The limit keeps a compiler below 1.5 GB
+# of memory, and leaves units for several processors. It counts files, so that a change of one does not move others
+# between units. Of native kernels, whose folders are small, all are taken as one folder, but for files with loops over
+# values: what the compiler makes of those must not depend on their neighbours.
+function(lamina_unite target limit)
   if(NOT LAMINA_UNITY)
     return()
   endif()
-  set(limit 24) # files
   set(folders)
   foreach(source IN LISTS ARGN)
     file(STRINGS ${source} first LIMIT_COUNT 1 REGEX "^#(define|include)")
@@ -58,7 +57,8 @@ function(lamina_unite target)
       continue()
     endif()
     cmake_path(GET source PARENT_PATH folder)
-    cmake_path(RELATIVE_PATH folder BASE_DIRECTORY ${PROJECT_SOURCE_DIR}/src)
+    cmake_path(RELATIVE_PATH folder BASE_DIRECTORY ${PROJECT_SOURCE_DIR})
+    string(REGEX REPLACE "^src/" "" folder ${folder})
     if(folder MATCHES "^kernels/native")
       if(source MATCHES "\\.simd\\.cc$|/(gather|generation|lrn|scatter|small_float|strided|topk|walk|winograd)\\.cc$")
         continue()

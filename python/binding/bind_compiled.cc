@@ -64,10 +64,11 @@ Precision precision_named(const std::string& name) {
   fail(ErrorCode::bad_option, "precision \"" + name + "\", wanted model, f32, bf16 or f16");
 }
 
-void make(Compiled* self, const Read& read, int threads, const std::string& precision,
-          std::vector<std::string> disable, std::vector<std::string> exempt, std::string max_isa,
-          bool profile, std::size_t cached_plans, const std::map<std::string, std::string>& properties,
-          nb::handle log, nb::handle progress) {
+void make_compiled(Compiled* self, const Read& read, int threads, const std::string& precision,
+                   std::vector<std::string> disable, std::vector<std::string> exempt, std::string max_isa,
+                   bool profile, std::size_t cached_plans,
+                   const std::map<std::string, std::string>& properties, nb::handle log,
+                   nb::handle progress) {
   release_let_go();
   Options options;
   options.limits = read.limits;
@@ -156,9 +157,9 @@ nb::list property_rows(const std::vector<Property>& properties) {
 
 void bind_compiled(nb::module_& m) {
   nb::class_<Compiled>(m, "CompiledBase", nb::type_slots(kSlots), "The base of lamina.CompiledModel.")
-      .def("__init__", &make, nb::arg("model"), nb::arg("threads"), nb::arg("precision"), nb::arg("disable"),
-           nb::arg("exempt"), nb::arg("max_isa"), nb::arg("profile"), nb::arg("cached_plans"),
-           nb::arg("properties"), nb::arg("log").none(), nb::arg("progress").none(),
+      .def("__init__", &make_compiled, nb::arg("model"), nb::arg("threads"), nb::arg("precision"),
+           nb::arg("disable"), nb::arg("exempt"), nb::arg("max_isa"), nb::arg("profile"),
+           nb::arg("cached_plans"), nb::arg("properties"), nb::arg("log").none(), nb::arg("progress").none(),
            nb::sig("def __init__(self, model: ModelBase, threads: int, precision: str, disable: list[str], "
                    "exempt: list[str], max_isa: str, profile: bool, cached_plans: int, properties: dict[str, "
                    "str], log: object | None, progress: object | None) -> None"))

@@ -54,10 +54,10 @@ void read(Read& into, const Source& source, ReadOptions& options) {
   }
 }
 
-void make(Read* self, const nb::bytes& path, nb::handle data, nb::handle weights,
-          const nb::dict& external_data, std::vector<std::string> settable,
-          std::vector<std::string> extensions, const std::map<std::string, std::string>& limits,
-          const std::map<std::string, Sizes>& input_shapes) {
+void make_read(Read* self, const nb::bytes& path, nb::handle data, nb::handle weights,
+               const nb::dict& external_data, std::vector<std::string> settable,
+               std::vector<std::string> extensions, const std::map<std::string, std::string>& limits,
+               const std::map<std::string, Sizes>& input_shapes) {
   release_let_go();
   Source source;
   source.path.assign(path.c_str(), path.size());
@@ -97,7 +97,7 @@ nb::list texts(const std::vector<std::string>& of) {
 void bind_model(nb::module_& m) {
   nb::class_<Read>(m, "ModelBase", "The base of lamina.Model.")
       .def(
-          "__init__", &make, nb::arg("path"), nb::arg("data").none(), nb::arg("weights").none(),
+          "__init__", &make_read, nb::arg("path"), nb::arg("data").none(), nb::arg("weights").none(),
           nb::arg("external_data"), nb::arg("settable"), nb::arg("extensions"), nb::arg("limits"),
           nb::arg("input_shapes"),
           nb::sig("def __init__(self, path: bytes, data: bytes | None, weights: bytes | None, external_data: "

@@ -4,7 +4,7 @@
 
 #include "tests/api/small_models.h"
 
-namespace lamina {
+namespace lamina::compile_options_test {
 namespace {
 
 using namespace testing;
@@ -56,4 +56,4 @@ TEST(CompileOptions, rules_that_do_not_exist_cannot_be_disabled) {
 }
 
 }  // namespace
-}  // namespace lamina
+}  // namespace lamina::compile_options_test

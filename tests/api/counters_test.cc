@@ -5,7 +5,7 @@
 #include "tests/api/small_models.h"
 #include "tests/support/onnx_model.h"
 
-namespace lamina {
+namespace lamina::counters_test {
 namespace {
 
 using namespace testing;
@@ -325,4 +325,4 @@ TEST(Counters, times_add_up) {
 }
 
 }  // namespace
-}  // namespace lamina
+}  // namespace lamina::counters_test

@@ -14,7 +14,7 @@
 #include "base/topology.h"
 #include "tests/api/small_models.h"
 
-namespace lamina {
+namespace lamina::keys_test {
 namespace {
 
 using namespace testing;
@@ -341,4 +341,4 @@ TEST(Keys, the_tighter_limit_holds_and_says_so) {
 }
 
 }  // namespace
-}  // namespace lamina
+}  // namespace lamina::keys_test

@@ -7,7 +7,7 @@
 
 #include "tests/api/small_models.h"
 
-namespace lamina {
+namespace lamina::misuse_test {
 namespace {
 
 using namespace testing;
@@ -289,4 +289,4 @@ TEST(Misuse, a_limit_of_oneTBB_is_kept_and_said) {
 }
 
 }  // namespace
-}  // namespace lamina
+}  // namespace lamina::misuse_test

@@ -10,7 +10,7 @@
 
 #include "kernels/onednn/onednn.h"
 
-namespace lamina {
+namespace lamina::onednn_isa_test {
 namespace {
 
 const std::string kModel = std::string(LAMINA_DEPS) + "/models/ch_ppocr_mobile_v2.0_cls_infer.onnx";
@@ -78,4 +78,4 @@ TEST_F(OnednnIsaDeathTest, a_limit_in_time_holds_for_all) {
 }
 
 }  // namespace
-}  // namespace lamina
+}  // namespace lamina::onednn_isa_test

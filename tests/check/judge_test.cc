@@ -12,7 +12,7 @@
 #include "rules/optimize.h"
 #include "tests/check/planted.h"
 
-namespace lamina::checking {
+namespace lamina::checking::judge_test {
 namespace {
 
 using lamina::testing::planted_rules;
@@ -294,4 +294,4 @@ TEST(Judge, results_that_are_inputs_or_constants) {
 }
 
 }  // namespace
-}  // namespace lamina::checking
+}  // namespace lamina::checking::judge_test

@@ -6,7 +6,7 @@
 #include <random>
 #include <set>
 
-namespace lamina {
+namespace lamina::graph_layout_test {
 namespace {
 
 struct Drawing {
@@ -215,4 +215,4 @@ TEST(GraphLayout, AThousandNodes) {
 }
 
 }  // namespace
-}  // namespace lamina
+}  // namespace lamina::graph_layout_test

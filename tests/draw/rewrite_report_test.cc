@@ -9,7 +9,7 @@
 #include "rewrite/exemptions.h"
 #include "rules/optimize.h"
 
-namespace lamina {
+namespace lamina::rewrite_report_test {
 namespace {
 
 constexpr const char* kNetwork = R"(
@@ -151,4 +151,4 @@ TEST(ReportList, RefusalsThatDifferInNamesAreOne) {
 }
 
 }  // namespace
-}  // namespace lamina
+}  // namespace lamina::rewrite_report_test

@@ -4,7 +4,7 @@
 
 #include "tests/support/run_graph.h"
 
-namespace lamina::testing {
+namespace lamina::testing::runner_test {
 namespace {
 
 const char* const kNet =
@@ -263,4 +263,4 @@ TEST(Runner, times_every_step) {
 }
 
 }  // namespace
-}  // namespace lamina::testing
+}  // namespace lamina::testing::runner_test

@@ -8,7 +8,7 @@
 #include "tests/support/allocations.h"
 #include "tests/support/run_graph.h"
 
-namespace lamina::testing {
+namespace lamina::testing::streams_test {
 namespace {
 
 const char* const kNet =
@@ -257,4 +257,4 @@ TEST(Streams, more_requests_take_no_more_memory_but_for_results) {
 }
 
 }  // namespace
-}  // namespace lamina::testing
+}  // namespace lamina::testing::streams_test

@@ -8,7 +8,7 @@
 #include "tests/api/small_models.h"
 #include "tests/extension/libraries.h"
 
-namespace lamina::testing {
+namespace lamina::testing::saved_test {
 namespace {
 
 using Values = std::vector<float>;
@@ -274,4 +274,4 @@ TEST_F(SavedExtension, OfSeveralVersionsThatOfTheModel) {
 }
 
 }  // namespace
-}  // namespace lamina::testing
+}  // namespace lamina::testing::saved_test

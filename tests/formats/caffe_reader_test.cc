@@ -6,7 +6,7 @@
 #include "tests/support/caffe_model.h"
 #include "tests/support/onnx_model.h"
 
-namespace lamina::testing {
+namespace lamina::testing::caffe_reader_test {
 namespace {
 
 Strings outputs(const std::string& text, std::string_view weights = {}) {
@@ -309,4 +309,4 @@ TEST(CaffeNet, SaysWhatIsWrongWhere) {
 }
 
 }  // namespace
-}  // namespace lamina::testing
+}  // namespace lamina::testing::caffe_reader_test

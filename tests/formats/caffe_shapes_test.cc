@@ -8,7 +8,7 @@
 #include "tests/support/caffe_model.h"
 #include "tests/support/onnx_model.h"
 
-namespace lamina::testing {
+namespace lamina::testing::caffe_shapes_test {
 namespace {
 
 Tensor counting(Dims shape) {
@@ -296,4 +296,4 @@ TEST(CaffeShapes, Resizes) {
 }
 
 }  // namespace
-}  // namespace lamina::testing
+}  // namespace lamina::testing::caffe_shapes_test

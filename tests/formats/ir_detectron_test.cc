@@ -3,7 +3,7 @@
 
 #include "tests/support/ir_text.h"
 
-namespace lamina::testing {
+namespace lamina::testing::ir_detectron_test {
 namespace {
 
 using Values = std::vector<float>;
@@ -67,4 +67,4 @@ TEST(IrDetectron, TopRegions) {
 }
 
 }  // namespace
-}  // namespace lamina::testing
+}  // namespace lamina::testing::ir_detectron_test

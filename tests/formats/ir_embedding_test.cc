@@ -4,7 +4,7 @@
 #include "ops/eval.h"
 #include "tests/support/ir_text.h"
 
-namespace lamina::testing {
+namespace lamina::testing::ir_embedding_test {
 namespace {
 
 using Values = std::vector<float>;
@@ -173,4 +173,4 @@ TEST(IrEmbedding, Col2ImRefusesWhatDoesNotFit) {
 }
 
 }  // namespace
-}  // namespace lamina::testing
+}  // namespace lamina::testing::ir_embedding_test

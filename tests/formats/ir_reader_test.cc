@@ -8,7 +8,7 @@
 #include "ops/operators.h"
 #include "tests/support/ir_text.h"
 
-namespace lamina::testing {
+namespace lamina::testing::ir_reader_test {
 namespace {
 
 using Values = std::vector<float>;
@@ -316,4 +316,4 @@ TEST(IrReader, EqualNamesCostNoTime) {
 }
 
 }  // namespace
-}  // namespace lamina::testing
+}  // namespace lamina::testing::ir_reader_test

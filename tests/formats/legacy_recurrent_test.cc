@@ -8,7 +8,7 @@
 #include "ops/eval.h"
 #include "tests/support/legacy_ir.h"
 
-namespace lamina::testing {
+namespace lamina::testing::legacy_recurrent_test {
 namespace {
 
 using Values = std::vector<float>;
@@ -221,4 +221,4 @@ TEST(LegacyRecurrent, MemoryRefused) {
 }
 
 }  // namespace
-}  // namespace lamina::testing
+}  // namespace lamina::testing::legacy_recurrent_test

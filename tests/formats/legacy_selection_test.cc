@@ -6,7 +6,7 @@
 #include "ops/eval.h"
 #include "tests/support/legacy_ir.h"
 
-namespace lamina::testing {
+namespace lamina::testing::legacy_selection_test {
 namespace {
 
 using Values = std::vector<float>;
@@ -173,4 +173,4 @@ TEST(LegacySelection, Resample) {
 }
 
 }  // namespace
-}  // namespace lamina::testing
+}  // namespace lamina::testing::legacy_selection_test

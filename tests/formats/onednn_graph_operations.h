@@ -7,13 +7,10 @@
 #include <random>
 
 #include "ops/eval.h"
+#include "tests/support/ir_text.h"
 #include "tests/support/onednn_graph.h"
 
 namespace lamina::testing {
-
-inline Tensor floats(Dims shape, const std::vector<float>& values) {
-  return Tensor::of<float>(std::move(shape), values);
-}
 
 inline Tensor random(Dims shape, unsigned seed, float low = -1, float high = 1) {
   std::mt19937 bits(seed);

@@ -6,7 +6,7 @@
 #include "ops/eval.h"
 #include "tests/support/onnx_model.h"
 
-namespace lamina::testing {
+namespace lamina::testing::onnx_microsoft_test {
 namespace {
 
 using List = std::vector<float>;
@@ -393,4 +393,4 @@ TEST(OnnxMicrosoft, FusedMatMulTransposesTheBatch) {
 }
 
 }  // namespace
-}  // namespace lamina::testing
+}  // namespace lamina::testing::onnx_microsoft_test

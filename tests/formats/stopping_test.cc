@@ -10,7 +10,7 @@
 #include "tests/support/onednn_graph.h"
 #include "tests/support/onnx_model.h"
 
-namespace lamina {
+namespace lamina::stopping_test {
 namespace {
 
 using namespace testing;
@@ -357,4 +357,4 @@ TEST_P(StoppedReading, ends_wherever_it_is) {
 }
 
 }  // namespace
-}  // namespace lamina
+}  // namespace lamina::stopping_test

@@ -8,7 +8,7 @@
 #include "tests/support/soak.h"
 #include "tests/support/tensorflow_graph.h"
 
-namespace lamina::testing::tf {
+namespace lamina::testing::tf::tensorflow_hostile_test {
 namespace {
 
 /// A little of everything.
@@ -266,4 +266,4 @@ TEST(TensorflowHostile, AttributesOfOtherKinds) {
 }
 
 }  // namespace
-}  // namespace lamina::testing::tf
+}  // namespace lamina::testing::tf::tensorflow_hostile_test

@@ -7,7 +7,7 @@
 #include "tests/kernels/random_cases.h"
 #include "tests/support/run_graph.h"
 
-namespace lamina::testing {
+namespace lamina::testing::binary_test {
 namespace {
 
 struct Case : PictureConvolution {
@@ -306,4 +306,4 @@ TEST(Binary, signs_of_most_differences) {
 }
 
 }  // namespace
-}  // namespace lamina::testing
+}  // namespace lamina::testing::binary_test

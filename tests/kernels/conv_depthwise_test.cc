@@ -8,7 +8,7 @@
 #include "tests/kernels/random_cases.h"
 #include "tests/support/run_graph.h"
 
-namespace lamina::testing {
+namespace lamina::testing::conv_depthwise_test {
 namespace {
 
 struct Window2D {
@@ -376,4 +376,4 @@ TEST(ConvDepthwise, not_a_number_spreads_as_far_as_the_windows) {
 }
 
 }  // namespace
-}  // namespace lamina::testing
+}  // namespace lamina::testing::conv_depthwise_test

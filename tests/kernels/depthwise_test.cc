@@ -4,7 +4,7 @@
 #include "tests/kernels/random_cases.h"
 #include "tests/support/run_graph.h"
 
-namespace lamina::testing {
+namespace lamina::testing::depthwise_test {
 namespace {
 
 struct Case : DepthwiseCase {
@@ -76,4 +76,4 @@ TEST(Depthwise, one_dimension) {
 }
 
 }  // namespace
-}  // namespace lamina::testing
+}  // namespace lamina::testing::depthwise_test

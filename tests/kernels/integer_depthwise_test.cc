@@ -7,7 +7,7 @@
 #include "tests/kernels/native_offers.h"
 #include "tests/kernels/random_cases.h"
 
-namespace lamina::testing {
+namespace lamina::testing::integer_depthwise_test {
 namespace {
 
 struct Case : DepthwiseCase {
@@ -165,4 +165,4 @@ TEST(IntegerDepthwise, one_dimension) {
 }
 
 }  // namespace
-}  // namespace lamina::testing
+}  // namespace lamina::testing::integer_depthwise_test

@@ -2,7 +2,7 @@
 
 #include "tests/ops/op_testing.h"
 
-namespace lamina::testing {
+namespace lamina::testing::ctc_loss_test {
 namespace {
 
 TensorType i64(Shape shape) { return {ElementType::i64, std::move(shape)}; }
@@ -79,4 +79,4 @@ TEST(CTCLoss, refuses) {
 }
 
 }  // namespace
-}  // namespace lamina::testing
+}  // namespace lamina::testing::ctc_loss_test

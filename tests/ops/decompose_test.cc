@@ -10,7 +10,7 @@
 #include "ops/matmul.h"
 #include "ops/operators.h"
 
-namespace lamina {
+namespace lamina::decompose_test {
 namespace {
 
 using Strings = std::vector<std::string>;
@@ -121,4 +121,4 @@ TEST(DecomposeEpilogue, later_stages_keep_all_parameters) {
 }
 
 }  // namespace
-}  // namespace lamina
+}  // namespace lamina::decompose_test

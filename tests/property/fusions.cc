@@ -31,7 +31,7 @@ Made convolve(GraphBuilder& b, ValueId x, std::int64_t out, std::int64_t kernel,
   return b.add(op, inputs);
 }
 
-Made activate(GraphBuilder& b, ValueId x) {
+Made activate_any(GraphBuilder& b, ValueId x) {
   return b.add(b.one_of<Op>({Relu{}, Clamp{-1, 1}, HSwish{}, Sigmoid{}, Tanh{}, Elu{1}, Abs{}}), {x});
 }
 
@@ -67,7 +67,7 @@ Made round_trip(GraphBuilder& b, ValueId x) {
 /// A stage of an epilogue: an activation, arithmetic with anything that broadcasts, a quantise step.
 Made stage(GraphBuilder& b, ValueId x) {
   const auto kind = b.below(100);
-  if (kind < 30) return activate(b, x);
+  if (kind < 30) return activate_any(b, x);
   if (kind < 40) return quantise(b, x);
   if (kind < 50) return round_trip(b, x);
   const auto op = b.one_of<Op>({Add{}, Add{}, Subtract{}, Multiply{}, Maximum{}, Minimum{}, Divide{}});

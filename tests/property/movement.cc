@@ -269,7 +269,7 @@ void add_gather_of_elements(GraphBuilder& b) {
   b.add(GatherElements{axis}, {*x, b.constant(Tensor::of<std::int64_t>(dims, indices))});
 }
 
-void add_scatter(GraphBuilder& b) {
+void add_scatter_update(GraphBuilder& b) {
   const auto x = b.pick_f32(1, 5);
   if (!x) return;
   auto dims = b.dims(*x);
@@ -328,7 +328,7 @@ void add_movement_families(Families& families) {
   families.push_back({"repetition", 3, add_repetition});
   families.push_back({"gather", 4, add_gather});
   families.push_back({"gather of elements", 1, add_gather_of_elements});
-  families.push_back({"scatter", 1, add_scatter});
+  families.push_back({"scatter", 1, add_scatter_update});
   families.push_back({"blocks of space", 2, add_blocks_of_space});
   families.push_back({"shuffle", 2, add_shuffle});
   families.push_back({"identity", 1, add_identity});

@@ -9,7 +9,7 @@
 #include "tests/quantise/onnx_case.h"
 #include "tests/support/run_graph.h"
 
-namespace lamina {
+namespace lamina::onnx_test {
 namespace {
 
 using testing::attribute;
@@ -277,4 +277,4 @@ TEST(OnnxEdit, damaged_files_end_in_an_error_or_in_a_file) {
 }
 
 }  // namespace
-}  // namespace lamina
+}  // namespace lamina::onnx_test

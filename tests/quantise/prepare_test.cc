@@ -9,7 +9,7 @@
 #include "quantise/weights.h"
 #include "tests/support/run_graph.h"
 
-namespace lamina {
+namespace lamina::prepare_test {
 namespace {
 
 using testing::parse;
@@ -241,4 +241,4 @@ TEST(Weights, zeros_and_tiny_numbers) {
 }
 
 }  // namespace
-}  // namespace lamina
+}  // namespace lamina::prepare_test

@@ -7,7 +7,7 @@
 #include "graph/text.h"
 #include "ops/operators.h"
 
-namespace lamina::testing {
+namespace lamina::testing::flush_denormals_test {
 namespace {
 
 const float kTiny = 1e-40f;  // denormal
@@ -95,4 +95,4 @@ TEST(FlushDenormals, operands_of_stages) {
 }
 
 }  // namespace
-}  // namespace lamina::testing
+}  // namespace lamina::testing::flush_denormals_test

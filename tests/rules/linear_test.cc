@@ -16,7 +16,7 @@
 #include "rules/optimize.h"
 #include "tests/rules/by_value.h"
 
-namespace lamina::testing {
+namespace lamina::testing::linear_test {
 namespace {
 
 Graph parse(const std::string& text) { return parse_graph(text, operators()); }
@@ -224,4 +224,4 @@ TEST(Linear, idioms_are_recognised_first) {
 }
 
 }  // namespace
-}  // namespace lamina::testing
+}  // namespace lamina::testing::linear_test

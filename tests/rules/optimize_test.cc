@@ -11,7 +11,7 @@
 #include "ops/operators.h"
 #include "tests/rules/by_value.h"
 
-namespace lamina::testing {
+namespace lamina::testing::optimize_test {
 namespace {
 
 /// Pieces of real models: a residual network, a mobile block, a transformer layer, shape arithmetic, control
@@ -361,4 +361,4 @@ TEST(Rules, HaveNamesAndDocumentation) {
 }
 
 }  // namespace
-}  // namespace lamina::testing
+}  // namespace lamina::testing::optimize_test

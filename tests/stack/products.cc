@@ -4,13 +4,13 @@
 namespace lamina::stack {
 namespace {
 
-struct Types {
+struct ProductTypes {
   Type left, right, result;
 };
-const std::vector<Types> kTypes{{Type::f32, Type::f32, Type::f32},
-                                {Type::bf16, Type::bf16, Type::f32},
-                                {Type::u8, Type::s8, Type::s32},
-                                {Type::s8, Type::s8, Type::f32}};
+const std::vector<ProductTypes> kProductTypes{{Type::f32, Type::f32, Type::f32},
+                                              {Type::bf16, Type::bf16, Type::f32},
+                                              {Type::u8, Type::s8, Type::s32},
+                                              {Type::s8, Type::s8, Type::f32}};
 
 /// How B lies: by rows, by columns, or as oneDNN likes it.
 enum class Right { rows, columns, any };
@@ -19,7 +19,7 @@ struct Product {
   std::int64_t m, n, k, batch;
   bool transposed_a;
   Right right;
-  Types types;
+  ProductTypes types;
   Stages stages;
 
   std::string text() const {
@@ -68,7 +68,7 @@ dnnl::primitive_desc_base inner_product(const Product& p) {
 
 /// oneDNN's gemm has other code for one row, one column, a short k, and few rows of long ones.
 void add_products(std::vector<Problem>& to) {
-  for (const auto& types : kTypes)
+  for (const auto& types : kProductTypes)
     for (const std::int64_t m : {1, 5, 40})
       for (const std::int64_t n : {1, 20, 50})
         for (const std::int64_t k : {8, 150, 600})
