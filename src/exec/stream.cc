@@ -55,7 +55,8 @@ Stream::Stream(StreamPlace place, int threads, Binding binding)
 
 Stream::~Stream() {
   delist();
-  Stream::dismiss();
+  // Helpers leave by themselves when there is no work; one that has not left yet would stay bound.
+  let_go(!cpus_.empty());
 }
 
 tbb::task_arena& Stream::arena() {
@@ -94,17 +95,19 @@ void Stream::ran() noexcept {
   arena_->used(came);
 }
 
-void Stream::dismiss() noexcept {
+void Stream::dismiss() noexcept { let_go(true); }
+
+void Stream::let_go(bool after_helpers) noexcept {
   if (!arena_ || Quiescence::is_for_good()) {
     (void)observer_.release();  // the process ends: helpers stand where they are
     if (arena_) arena_->forget();
     arena_.reset();
     return;
   }
-  // Helpers leave by themselves when there is no work; a helper that has not left yet would stay bound.
   using Clock = std::chrono::steady_clock;
   const auto late = Clock::now() + std::chrono::seconds(1);
-  while (helpers() > 0 && Clock::now() < late) std::this_thread::sleep_for(std::chrono::microseconds(20));
+  while (after_helpers && helpers() > 0 && Clock::now() < late)
+    std::this_thread::sleep_for(std::chrono::microseconds(20));
   observer_.reset();
   arena_.reset();
 }

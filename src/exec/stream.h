@@ -67,6 +67,7 @@ class Stream : public Activity {
   void ran() noexcept;
   int helpers() const noexcept override { return helpers_->here; }
   void dismiss() noexcept override;
+  void let_go(bool after_helpers) noexcept;  ///< the arena, when they have left or at once
   bool child_begins(std::thread::id here) noexcept override;
   tbb::task_arena& arena();
 
