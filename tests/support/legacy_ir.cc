@@ -123,15 +123,22 @@ std::string LegacyIr::write(const TemporaryFolder& folder) const {
   return folder.file("model.xml");
 }
 
-Loaded read(const LegacyIr& ir) {
+Loaded read(const LegacyIr& ir, const ReadSettings& settings) {
   const TemporaryFolder folder;
-  auto loaded = read_ir(ir.write(folder));
+  auto loaded = read_ir(FileSource(ir.write(folder)), settings);
   keep_model("xml", ir.text(), "bin", ir.bin);
   return loaded;
 }
 
 std::vector<Tensor> run(const LegacyIr& ir, const std::vector<Tensor>& inputs) {
   return interpret(read(ir).graph, inputs);
+}
+
+std::vector<Tensor> run_reshaped(const LegacyIr& ir, const std::vector<Tensor>& inputs) {
+  ReadSettings settings;
+  for (std::size_t i = 0; i < inputs.size(); ++i)
+    settings.shapes[i == 0 ? "x" : fmt::format("x{}", i)] = Shape::of(inputs[i].shape());
+  return interpret(read(ir, settings).graph, inputs);
 }
 
 std::string refusal(const LegacyIr& ir) { return refusal(ir.text(), ir.bin); }

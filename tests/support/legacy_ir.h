@@ -57,8 +57,10 @@ class LegacyIr {
   std::string layers_, edges_;
 };
 
-Loaded read(const LegacyIr& ir);
+Loaded read(const LegacyIr& ir, const ReadSettings& settings = {});
 std::vector<Tensor> run(const LegacyIr& ir, const std::vector<Tensor>& inputs);
+/// Read with the shapes of these inputs, which are called x, x1, ...
+std::vector<Tensor> run_reshaped(const LegacyIr& ir, const std::vector<Tensor>& inputs);
 std::string refusal(const LegacyIr& ir);
 
 /// A network of one input and one layer with one output; its output on these values.
@@ -71,6 +73,8 @@ struct OneLayer {
   Tensor run(int version) const;
   std::vector<float> values(int version) const { return testing::values(run(version)); }
   std::string refusal(int version) const;
+  /// Its output when it is read with another shape of the input.
+  Tensor reshaped(int version, const Tensor& input) const { return run_reshaped(ir(version), {input}).at(0); }
   LegacyIr ir(int version) const;
 };
 

@@ -106,6 +106,11 @@ const Shape& Lowering::declared(std::size_t output) {
   return layer().outputs[output].shape;
 }
 
+Shape Lowering::declared_input(std::size_t i) {
+  if (sizes_hold()) return shape(i);
+  return i < layer().inputs.size() ? layer().inputs[i].shape : Shape();
+}
+
 ElementType Lowering::declared_element(std::size_t output) const {
   if (output >= layer().outputs.size()) return ElementType::undefined;
   return reading_of().widened(layer().outputs[output].element);

@@ -19,8 +19,10 @@ class Lowering : public LayerContext {
   std::string word(const char* name, const std::string& fallback = {}) const;  ///< in lower case
   void want(const char* name);
 
-  // Outputs as the file has them. Their sizes say nothing when the inputs have other shapes than the file's.
+  // Inputs and outputs as the file has them. When the model is read with other shapes, sizes_hold() is false:
+  // the file's sizes then only show by which rule an output's sizes follow from an input's.
   const Shape& declared(std::size_t output = 0);
+  Shape declared_input(std::size_t i = 0);  ///< of unknown rank where the file says nothing
   ElementType declared_element(std::size_t output = 0) const;
   bool sizes_hold() const { return !reading_of().reshaped; }
 

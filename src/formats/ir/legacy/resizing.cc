@@ -13,13 +13,41 @@ namespace {
 
 constexpr std::int64_t kMaxFactor = 1 << 16;
 
-/// Sizes of the last `axes` axes: what the file has, or what the inputs say when they have other shapes.
-std::optional<Ints> declared_spatial(Lowering& c) {
-  if (!c.sizes_hold()) return std::nullopt;
+/// The sizes of the output's spatial axes in the file.
+Dims declared_spatial(Lowering& c) {
   c.require(c.declared().rank() == c.rank(0), "the output is {}, but the input is {}",
             to_string(c.declared()), to_string(c.shape(0)));
   const Dims sizes = c.declared().sizes();
-  return Ints(sizes.begin() + 2, sizes.end());
+  return Dims(sizes.begin() + 2, sizes.end());
+}
+
+/// Those of the input.
+std::optional<Dims> input_spatial(Lowering& c) {
+  const Shape in = c.declared_input();
+  if (!in.known() || in.rank() != c.rank(0)) return std::nullopt;
+  const Dims sizes = in.sizes();
+  return Dims(sizes.begin() + 2, sizes.end());
+}
+
+/// What the file's sizes make of the input: the same sizes, or the same ratios when the model is read with
+/// other shapes.
+Ints as_declared(Lowering& c) {
+  const Dims out = declared_spatial(c);
+  if (c.sizes_hold()) return Ints(out.begin(), out.end());
+  const auto file = input_spatial(c);
+  const Dims in = c.sizes(0);
+  Ints sizes;
+  for (std::size_t i = 0; i < out.size(); ++i) {
+    const std::int64_t size = in[i + 2];
+    const bool exact = file && (*file)[i] > 0 && size <= INT32_MAX && out[i] <= INT32_MAX;
+    if (exact && (size == (*file)[i] || size * out[i] % (*file)[i] == 0)) {
+      sizes.push_back(size * out[i] / (*file)[i]);
+      continue;
+    }
+    c.fail("the file resizes to {}, which says nothing about an input of {}", to_string(c.declared()),
+           to_string(c.shape(0)));
+  }
+  return sizes;
 }
 
 /// The second input: sizes as numbers, or something of the wanted shape.
@@ -67,9 +95,15 @@ Ints interp_sizes(Lowering& c, std::int64_t pads) {
   const auto height = c.integer("height", 0), width = c.integer("width", 0);
   if (height > 0 && width > 0) return {height, width};
   if (const auto asked = sizes_of_input(c)) return *asked;
-  if (const auto given = declared_spatial(c)) return *given;
+  const auto by_factors = [&](std::int64_t rows, std::int64_t columns) {
+    return Ints{resized(c, "height", rows + pads), resized(c, "width", columns + pads)};
+  };
+  const auto file = input_spatial(c);
+  const Dims out = declared_spatial(c);
+  const bool factors_hold = file && by_factors((*file)[0], (*file)[1]) == Ints(out.begin(), out.end());
+  if (c.sizes_hold() || !factors_hold) return as_declared(c);
   const Dims in = c.sizes(0);
-  return {resized(c, "height", in[2] + pads), resized(c, "width", in[3] + pads)};
+  return by_factors(in[2], in[3]);
 }
 
 void interp(Lowering& c) {
@@ -96,15 +130,15 @@ Ints resample_sizes(Lowering& c) {
   if (const auto asked = sizes_of_input(c)) return *asked;
   const double by = c.number("factor", 0);
   c.require(by >= 0 && by <= static_cast<double>(kMaxFactor), "factor is {}, wanted more than 0", by);
-  const auto given = declared_spatial(c);
-  if (given && by == 0) return *given;
-  c.require(by > 0, "factor is missing");
-  const Dims in = c.sizes(0);
+  if (by == 0) return as_declared(c);
+  const Dims in = c.sizes(0), out = declared_spatial(c);
+  const auto file = input_spatial(c);
   Ints sizes;
-  for (std::size_t i = 2; i < in.size(); ++i) {
-    const double exact = static_cast<double>(in[i]) * by;
-    sizes.push_back(static_cast<std::int64_t>(std::ceil(exact)));
-    if (given && std::abs(static_cast<double>((*given)[i - 2]) - exact) < 1) sizes.back() = (*given)[i - 2];
+  for (std::size_t i = 0; i < out.size(); ++i) {
+    const double exact = static_cast<double>(in[i + 2]) * by;
+    const double apart = file ? static_cast<double>((*file)[i]) * by - static_cast<double>(out[i]) : 0;
+    const bool down = apart > 0 && apart < 1;
+    sizes.push_back(static_cast<std::int64_t>(down ? std::floor(exact) : std::ceil(exact)));
   }
   return sizes;
 }

@@ -26,28 +26,36 @@ std::optional<Dims> reshaped_sizes(const Dims& in, const Ints& pattern) {
   return out;
 }
 
+/// The sizes that the file gives the output, as a pattern. When the model is read with other shapes, leading sizes
+/// that the output has from the input follow the input, and so does what is left if that is one size.
+Ints declared_pattern(Lowering& c) {
+  c.require(c.declared().known(), "the output has no sizes");
+  const Dims sizes = c.declared().sizes();
+  Ints pattern(sizes.begin(), sizes.end());
+  const Shape in = c.declared_input();
+  if (c.sizes_hold() || !in.known()) return pattern;
+  std::size_t same = 0;
+  while (same < pattern.size() && same < in.rank() && in[same].is(pattern[same])) pattern[same++] = 0;
+  if (same + 1 == pattern.size()) pattern[same] = -1;
+  return pattern;
+}
+
 /// The file's sizes go before its attributes: readers of that time looked at nothing else, and there are
 /// files whose attributes are of an earlier stage of the network. A pattern that agrees with them is kept.
 Ints agreeing_pattern(Lowering& c, const Ints& pattern) {
-  const Shape in = c.shape(0);
-  if (!c.sizes_hold() || !in.known() || !c.declared().known()) return pattern;
+  const Shape in = c.declared_input();
+  if (!in.known() || !c.declared().known()) return pattern;
   const Dims declared = c.declared().sizes();
   const auto made = reshaped_sizes(in.sizes(), pattern);
   const std::size_t count = element_count(in.sizes());
   const bool both_fit = made && element_count(*made) == count && element_count(declared) == count;
-  return both_fit && *made != declared ? declared : pattern;
+  return both_fit && *made != declared ? declared_pattern(c) : pattern;
 }
 
 void finish_reshape(Lowering& c, const Ints& pattern) {
   Reshape op;
   op.special_zero = true;
   c.finish(op, {c.in(0), c.constant(agreeing_pattern(c, pattern), "shape")});
-}
-
-Ints declared_sizes(Lowering& c) {
-  c.require(c.declared().known(), "the output has no sizes");
-  const Dims sizes = c.declared().sizes();
-  return Ints(sizes.begin(), sizes.end());
 }
 
 /// `middle` in the place of the axes [from, to) of input 0; the others stay.
@@ -84,7 +92,7 @@ void reshape(Lowering& c) {
     return c.finish(op, {c.in(0), c.integral(1)});
   }
   const Ints dims = c.integers("dim");
-  if (dims.empty()) return finish_reshape(c, declared_sizes(c));
+  if (dims.empty()) return finish_reshape(c, declared_pattern(c));
   const auto rank = static_cast<std::int64_t>(c.rank(0));
   std::int64_t axis = c.integer("axis", 0);
   const std::int64_t count = c.integer("num_axes", -1);

@@ -88,11 +88,21 @@ Geometry geometry(Lowering& c, bool dilated) {
   return g;
 }
 
-/// The file's size of a spatial axis of the output, where it says one.
-std::optional<std::int64_t> declared_size(Lowering& c, std::size_t axis) {
-  const Shape& out = c.declared();
-  if (!c.sizes_hold() || out.rank() != c.rank(0)) return std::nullopt;
-  return out[axis + 2].size();
+/// Sizes of a spatial axis in the file: of the input and of the output.
+struct FileSizes {
+  std::int64_t in, out;
+};
+std::optional<FileSizes> file_sizes(Lowering& c, std::size_t axis) {
+  const Shape in = c.declared_input(), &out = c.declared();
+  if (in.rank() != c.rank(0) || out.rank() != c.rank(0)) return std::nullopt;
+  if (!in[axis + 2].known() || !out[axis + 2].known()) return std::nullopt;
+  return FileSizes{in[axis + 2].size(), out[axis + 2].size()};
+}
+
+std::int64_t known_size(Lowering& c, std::size_t axis) {
+  c.require(c.shape(0)[axis + 2].known(), "input 0 has the shape {}, wanted known sizes",
+            to_string(c.shape(0)));
+  return c.shape(0)[axis + 2].size();
 }
 
 void split_padding(Geometry& g, std::size_t axis, std::int64_t total) {
@@ -103,27 +113,34 @@ void split_padding(Geometry& g, std::size_t axis, std::int64_t total) {
 }
 
 /// The readers of old rounded same_lower down, later ones up: the file's sizes tell which it was.
+bool rounds_down(Lowering& c, const Geometry& g) {
+  bool down = false;
+  for (std::size_t i = 0; i < g.axes(); ++i) {
+    const auto file = file_sizes(c, i);
+    if (!file) continue;
+    const std::int64_t up = (file->in + g.strides[i] - 1) / g.strides[i];
+    c.require(file->out == up || file->out == file->in / g.strides[i],
+              "an output of {} along axis {} from an input of {} with stride {} and automatic padding",
+              file->out, i + 2, file->in, g.strides[i]);
+    down = down || file->out != up;
+  }
+  return down;
+}
+
 void settle_same(Lowering& c, Geometry& g) {
   if (g.auto_pad == AutoPad::explicit_) return;
-  bool usual = true;
-  Geometry derived = g;
-  for (std::size_t i = 0; i < g.axes() && g.auto_pad != AutoPad::valid; ++i) {
-    const auto out = declared_size(c, i);
-    if (!out || !c.shape(0)[i + 2].known()) continue;
-    const std::int64_t in = c.shape(0)[i + 2].size(), stride = g.strides[i];
-    usual = usual && *out == (in + stride - 1) / stride;
-    c.require(*out == (in + stride - 1) / stride || *out == in / stride,
-              "an output of {} along axis {} from an input of {} with stride {} and automatic padding", *out,
-              i + 2, in, stride);
-    split_padding(derived, i, std::max<std::int64_t>((*out - 1) * stride + g.extent(i) - in, 0));
+  g.pads_begin.assign(g.axes(), 0);
+  g.pads_end.assign(g.axes(), 0);
+  if (g.auto_pad == AutoPad::valid || !rounds_down(c, g)) return;
+  for (std::size_t i = 0; i < g.axes(); ++i) {
+    const std::int64_t in = known_size(c, i), stride = g.strides[i], out = in / stride;
+    const std::int64_t total = std::max<std::int64_t>((out - 1) * stride + g.extent(i) - in, 0);
+    c.require((in + total - g.extent(i)) / stride + 1 == out,
+              "a kernel of {} with stride {} and automatic padding gives no output of {} from an input of {}",
+              g.kernel[i], stride, out, in);
+    split_padding(g, i, total);
   }
-  if (usual) {
-    g.pads_begin.assign(g.axes(), 0);
-    g.pads_end.assign(g.axes(), 0);
-    return;
-  }
-  derived.auto_pad = AutoPad::explicit_;
-  g = derived;
+  g.auto_pad = AutoPad::explicit_;
 }
 
 std::int64_t known_channels(Lowering& c) {
@@ -183,10 +200,10 @@ void settle_transposed(Lowering& c, Geometry& g, Ints& output_padding) {
   for (std::size_t i = 0; i < g.axes(); ++i) {
     g.pads_begin[i] = g.pads_end[i] = 0;
     if (g.auto_pad == AutoPad::valid) continue;
-    c.require(c.shape(0)[i + 2].known(), "input 0 has the shape {}, wanted known sizes",
-              to_string(c.shape(0)));
-    const std::int64_t in = c.shape(0)[i + 2].size(), full = g.strides[i] * (in - 1) + g.extent(i);
-    const std::int64_t out = declared_size(c, i).value_or(in * g.strides[i]);
+    const std::int64_t in = known_size(c, i), full = g.strides[i] * (in - 1) + g.extent(i);
+    const auto file = file_sizes(c, i);
+    const std::int64_t more = file ? file->out - file->in * g.strides[i] : 0;
+    const std::int64_t out = in * g.strides[i] + more;
     if (out <= full)
       split_padding(g, i, full - out);
     else
@@ -259,22 +276,22 @@ WindowRounding counting(RoundingType rounding) {
 /// The rounding gives the file's sizes.
 bool counts(Lowering& c, const Geometry& g, RoundingType rounding) {
   for (std::size_t i = 0; i < g.axes(); ++i)
-    if (const auto out = declared_size(c, i))
-      if (!window_count(c.shape(0)[i + 2], g.kernel[i], g.strides[i], 1, g.pads_begin[i], g.pads_end[i],
+    if (const auto file = file_sizes(c, i))
+      if (!window_count(file->in, g.kernel[i], g.strides[i], 1, g.pads_begin[i], g.pads_end[i],
                         counting(rounding))
-               .fits(*out))
+               .fits(file->out))
         return false;
   return true;
 }
 
 /// What is written, and without that up; a window beyond the picture is none. Poolings that the Model
 /// Optimizer inserted say nothing and were rounded down.
-RoundingType rounding(Lowering& c, const Geometry& g) {
+RoundingType rounding(Lowering& c, const Geometry& g, bool automatic) {
   const std::string word = c.word("rounding_type", c.word("rounding-type", "ceil"));
   c.require(word == "floor" || word == "ceil", "rounding_type=\"{}\", wanted floor or ceil",
             word.substr(0, 80));
   const RoundingType written = word == "floor" ? RoundingType::floor : RoundingType::ceil_torch;
-  if (g.auto_pad != AutoPad::explicit_) return RoundingType::floor;
+  if (automatic) return RoundingType::floor;
   for (const auto type : {written, RoundingType::ceil_torch, RoundingType::floor, RoundingType::ceil})
     if (counts(c, g, type)) return type;
   return written;
@@ -283,11 +300,12 @@ RoundingType rounding(Lowering& c, const Geometry& g) {
 void pooling(Lowering& c) {
   c.want_inputs(1, 1);
   Geometry g = geometry(c, false);
+  const bool automatic = g.auto_pad != AutoPad::explicit_;
   settle_same(c, g);
   const std::string method = c.word("pool-method", "max");
   c.require(method == "max" || method == "avg", "pool-method=\"{}\", wanted max or avg",
             method.substr(0, 80));
-  const RoundingType type = rounding(c, g);
+  const RoundingType type = rounding(c, g, automatic);
   if (method == "max") {
     MaxPool op;
     g.give(op);

@@ -1,0 +1,111 @@
+// Old IR files that are read with other shapes than theirs: the rules by which sizes follow from sizes are
+// still those that the file's own sizes show.
+#include <gtest/gtest.h>
+
+#include "tests/support/legacy_ir.h"
+
+namespace lamina::testing::legacy_reshaped_test {
+namespace {
+
+using Values = std::vector<float>;
+
+Dims shape_of(const OneLayer& layer, int version, const Dims& in) {
+  return layer.reshaped(version, floats(in, counted(element_count(in)))).shape();
+}
+
+std::string why_not(const OneLayer& layer, int version, const Dims& in) {
+  try {
+    shape_of(layer, version, in);
+  } catch (const Error& e) {
+    return e.what();
+  }
+  return {};
+}
+
+OneLayer convolution(const std::string& pad, std::int64_t in, std::int64_t out, std::int64_t kernel = 2) {
+  const std::string data =
+      fmt::format(R"(kernel="1,{}" strides="1,2" pads_begin="0,0" output="1" auto_pad="{}")", kernel, pad);
+  return {"Convolution",  data,
+          {1, 1, 1, in},  counted(static_cast<std::size_t>(in)),
+          {1, 1, 1, out}, {blob("weights", Values(static_cast<std::size_t>(kernel), 1))}};
+}
+
+TEST(LegacyReshaped, AutomaticPadsRoundAsTheFileDoes) {
+  const Tensor two = floats({2, 1, 1, 5}, {1, 2, 3, 4, 5, 6, 7, 8, 9, 10});
+  const auto down = convolution("same_lower", 5, 2).reshaped(4, two);
+  EXPECT_EQ(down.shape(), (Dims{2, 1, 1, 2}));
+  EXPECT_EQ(values(down), (Values{3, 7, 13, 17}));
+  const auto up = convolution("same_lower", 5, 3).reshaped(4, two);
+  EXPECT_EQ(values(up), (Values{1, 5, 9, 6, 15, 19}));
+  EXPECT_EQ(shape_of(convolution("same_lower", 5, 2), 4, {1, 1, 1, 9}), (Dims{1, 1, 1, 4}));
+  EXPECT_EQ(shape_of(convolution("same_lower", 5, 3), 4, {1, 1, 1, 9}), (Dims{1, 1, 1, 5}));
+  EXPECT_EQ(shape_of(convolution("same_lower", 4, 2), 4, {1, 1, 1, 9}), (Dims{1, 1, 1, 5}))
+      << "the file does not tell";
+}
+
+TEST(LegacyReshaped, RoundingDownThatNoPadsGive) {
+  EXPECT_NE(why_not(convolution("same_lower", 5, 2, 1), 4, {2, 1, 1, 5}).find("gives no output of 2"),
+            std::string::npos);
+}
+
+TEST(LegacyReshaped, TransposedConvolutions) {
+  const OneLayer c{"Deconvolution", R"(kernel="1,3" strides="1,2" output="1" auto_pad="same_upper")",
+                   {1, 1, 1, 2},    {1, 2},
+                   {1, 1, 1, 3},    {blob("weights", {1, 10, 100})}};
+  const auto y = c.reshaped(6, floats({2, 1, 1, 2}, {1, 2, 3, 4}));
+  EXPECT_EQ(y.shape(), (Dims{2, 1, 1, 3}));
+  EXPECT_EQ(values(y), (Values{10, 102, 20, 30, 304, 40}));
+  EXPECT_EQ(shape_of(c, 6, {1, 1, 1, 5}), (Dims{1, 1, 1, 9}));
+}
+
+// Without a rounding in the file, the sizes tell: 5 pixels, windows of 2 by 2 are 2 or 3.
+TEST(LegacyReshaped, PoolingsRoundAsTheFileDoes) {
+  const auto pool = [](std::int64_t out) {
+    return OneLayer{"Pooling",
+                    R"(kernel="1,2" strides="1,2" pads_begin="0,0" pads_end="0,0" pool-method="max")",
+                    {1, 1, 1, 5},
+                    counted(5),
+                    {1, 1, 1, out}};
+  };
+  EXPECT_EQ(shape_of(pool(2), 6, {3, 1, 1, 5}), (Dims{3, 1, 1, 2}));
+  EXPECT_EQ(shape_of(pool(3), 6, {3, 1, 1, 5}), (Dims{3, 1, 1, 3}));
+  EXPECT_EQ(shape_of(pool(2), 6, {1, 1, 1, 7}), (Dims{1, 1, 1, 3}));
+  EXPECT_EQ(shape_of(pool(3), 6, {1, 1, 1, 7}), (Dims{1, 1, 1, 4}));
+}
+
+// The pattern is of an earlier stage of the network; the sizes hold.
+TEST(LegacyReshaped, PatternsThatTheSizesOverrule) {
+  const OneLayer sizes{"Reshape", R"(dim="1,3,4")", {1, 4, 3}, counted(12), {1, 6, 2}};
+  EXPECT_EQ(sizes.reshaped(3, floats({2, 4, 3}, counted(24))).shape(), (Dims{2, 6, 2}));
+  const OneLayer agree{"Reshape", R"(dim="0,6,2")", {1, 4, 3}, counted(12), {1, 6, 2}};
+  EXPECT_EQ(shape_of(agree, 3, {2, 4, 3}), (Dims{2, 6, 2}));
+  const OneLayer without{"Reshape", "", {1, 4, 3}, counted(12), {1, 12}};
+  EXPECT_EQ(shape_of(without, 3, {2, 4, 3}), (Dims{2, 12}));
+  EXPECT_EQ(shape_of(without, 3, {2, 5, 3}), (Dims{2, 15}));
+  EXPECT_NE(why_not(sizes, 3, {1, 5, 3}), "") << "15 elements are not 6 by 2";
+}
+
+TEST(LegacyReshaped, Resizings) {
+  const OneLayer by_sizes{"Interp", R"(align_corners="1")", {1, 1, 2, 3}, counted(6), {1, 1, 4, 9}};
+  EXPECT_EQ(shape_of(by_sizes, 3, {2, 1, 2, 3}), (Dims{2, 1, 4, 9}));
+  EXPECT_EQ(shape_of(by_sizes, 3, {1, 1, 3, 5}), (Dims{1, 1, 6, 15}));
+  const OneLayer by_factor{
+      "Interp", R"(zoom_factor="2" align_corners="1")", {1, 1, 2, 2}, counted(4), {1, 1, 3, 3}};
+  EXPECT_EQ(shape_of(by_factor, 3, {1, 1, 3, 3}), (Dims{1, 1, 5, 5}));
+  const OneLayer odd{"Interp", R"(align_corners="1")", {1, 1, 3, 3}, counted(9), {1, 1, 5, 5}};
+  EXPECT_EQ(shape_of(odd, 3, {4, 1, 3, 3}), (Dims{4, 1, 5, 5}));
+  EXPECT_NE(why_not(odd, 3, {1, 1, 4, 4}).find("says nothing about an input of [1,1,4,4]"),
+            std::string::npos);
+  const auto resample = [](std::int64_t out) {
+    return OneLayer{"Resample",
+                    R"(factor="0.5" type="caffe.ResampleParameter.NEAREST")",
+                    {1, 1, 5, 5},
+                    counted(25),
+                    {1, 1, out, out}};
+  };
+  EXPECT_EQ(shape_of(resample(2), 5, {1, 1, 7, 7}), (Dims{1, 1, 3, 3}));
+  EXPECT_EQ(shape_of(resample(3), 5, {1, 1, 7, 7}), (Dims{1, 1, 4, 4}));
+}
+
+}  // namespace
+}  // namespace lamina::testing::legacy_reshaped_test
