@@ -228,7 +228,7 @@ class Converter {
     if (!shape.ranked() || shape.rank() == 0)
       fail_faq(ErrorCode::bad_option, 39,
                "--batch: the input \"{}\" with the shape {} has no batch dimension", name, to_string(shape));
-    const auto letters = letters_of(request_.border.layouts, name, shape.rank());
+    const auto letters = letters_of(request_.preprocessing.layouts, name, shape.rank());
     const auto n = letters.find('N');
     if (n != std::string::npos || letters.find_first_not_of('?') == std::string::npos)
       shape[n == std::string::npos ? 0 : n] = *request_.batch;
@@ -284,13 +284,13 @@ class Converter {
 
   void prepare() {
     auto& g = out_.loaded.graph;
-    auto border = request_.border;
-    border.types = types_;
-    border.channels_last |= out_.loaded.format == ModelFormat::tensorflow;
-    if (border.scale)
-      for (const auto& place : places_) border.unscaled.push_back(place);
-    if (!request_.mean_file.empty()) border.mean_image = mean_image();
-    for (auto& note : add_border(g, border)) out_.warnings.push_back(std::move(note));
+    auto preprocessing = request_.preprocessing;
+    preprocessing.types = types_;
+    preprocessing.channels_last |= out_.loaded.format == ModelFormat::tensorflow;
+    if (preprocessing.scale)
+      for (const auto& place : places_) preprocessing.unscaled.push_back(place);
+    if (!request_.mean_file.empty()) preprocessing.mean_image = mean_image();
+    for (auto& note : add_preprocessing(g, preprocessing)) out_.warnings.push_back(std::move(note));
     out_.has_halves = mostly_halves(g);
     out_.notes = widen_half(g);
     out_.before = g;

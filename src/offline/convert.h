@@ -5,8 +5,8 @@
 #include <optional>
 
 #include "formats/loaded.h"
-#include "offline/border.h"
 #include "offline/cut.h"
+#include "offline/preprocessing_layers.h"
 #include "rules/optimize.h"
 
 namespace lamina {
@@ -16,7 +16,7 @@ struct ConversionRequest {
   std::vector<Shape> shapes = {};  ///< of cut.inputs in their order, else of the model's inputs
   std::map<std::string, Shape, std::less<>> own_shapes = {};  ///< of the model's inputs by name
   std::optional<std::int64_t> batch = {};                     ///< of all inputs
-  BorderRequest border = {};
+  PreprocessingRequest preprocessing = {};
   std::string mean_file = {};
   std::optional<std::pair<std::int64_t, std::int64_t>> mean_file_offsets = {};
   RuleOptions rewriting = {};  ///< its `last` and `more` are not looked at

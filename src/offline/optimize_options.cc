@@ -8,10 +8,10 @@
 #include "base/nearest.h"
 #include "base/no_destructor.h"
 #include "base/words.h"
-#include "offline/border_options.h"
 #include "offline/faq.h"
 #include "offline/mean_file.h"
 #include "offline/option_names.h"
+#include "offline/preprocessing_options.h"
 #include "rewrite/exemptions.h"
 
 namespace lamina {
@@ -209,11 +209,11 @@ ConversionRequest request_of(const OptimizeOptions& o) {
   for (const auto& shape : o.input_shape) r.shapes.push_back(asked_shape("--input_shape", shape));
   for (const auto& [name, shape] : o.shape) r.own_shapes.emplace(name, asked_shape("--shape " + name, shape));
   if (o.batch != 0) r.batch = o.batch;
-  r.border.layouts = layout_requests("--layout", o.layout);
-  r.border.means = numbers_of("--mean_values", o.mean_values);
-  r.border.scales = numbers_of("--scale_values", o.scale_values);
-  r.border.scale = o.scale;
-  r.border.reverse_channels = o.reverse_input_channels;
+  r.preprocessing.layouts = layout_requests("--layout", o.layout);
+  r.preprocessing.means = numbers_of("--mean_values", o.mean_values);
+  r.preprocessing.scales = numbers_of("--scale_values", o.scale_values);
+  r.preprocessing.scale = o.scale;
+  r.preprocessing.reverse_channels = o.reverse_input_channels;
   r.mean_file = o.mean_file;
   r.mean_file_offsets = o.mean_file_offsets;
   r.rewriting = rules_of(o);

@@ -7,7 +7,7 @@
 #include "api/at_work.h"
 #include "api/inside.h"
 #include "base/guard.h"
-#include "offline/border_options.h"
+#include "offline/preprocessing_options.h"
 
 namespace lamina {
 namespace {
@@ -26,8 +26,8 @@ void require_ports(const Types& types, const std::vector<Port>& ports, const cha
   }
 }
 
-BorderRequest request_of(const Preprocessing& steps) {
-  BorderRequest out;
+PreprocessingRequest request_of(const Preprocessing& steps) {
+  PreprocessingRequest out;
   out.types = steps.input_types;
   out.result_types = steps.output_types;
   out.layouts = layout_requests("layout", steps.layout);
@@ -43,7 +43,7 @@ BorderRequest request_of(const Preprocessing& steps) {
 }
 
 /// A value that the model gives an input is in the model's own type, layout and scale.
-void spare_values(const std::vector<Port>& inputs, BorderRequest& request) {
+void spare_values(const std::vector<Port>& inputs, PreprocessingRequest& request) {
   const auto refuse = [](const std::string& name) {
     fail(ErrorCode::bad_option, "input \"{}\" has a value in the model: it is not preprocessed", name);
   };
@@ -77,7 +77,7 @@ Model preprocessed(const Model& model, const Preprocessing& steps) {
         if (!port.ranked && layout.name == port.name && !layout.target.empty())
           fail(ErrorCode::bad_option, "layout {}->{}: input \"{}\" is {}", layout.source, layout.target,
                port.name, to_string(port));
-    if (!add_border(graph, request).empty())
+    if (!add_preprocessing(graph, request).empty())
       fail(ErrorCode::bad_option, "reverse_input_channels: no input has 3 channels, nothing is reversed");
     return Inside::changed(model, std::move(graph));
   });

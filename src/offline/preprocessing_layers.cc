@@ -1,4 +1,4 @@
-#include "offline/border.h"
+#include "offline/preprocessing_layers.h"
 
 #include <algorithm>
 #include <cmath>
@@ -30,9 +30,9 @@ Ints order_between(const LayoutRequest& r, const std::string& from, const std::s
 
 Tensor i64s(const Ints& values) { return Tensor::of(Dims{std::ssize(values)}, values); }
 
-class Border {
+class PreprocessingLayers {
  public:
-  Border(Graph& graph, const BorderRequest& request) : graph_(graph), request_(request) {
+  PreprocessingLayers(Graph& graph, const PreprocessingRequest& request) : graph_(graph), request_(request) {
     for (const auto v : graph.inputs()) {
       before_.push_back(v);
       own_.push_back(graph.type(v));
@@ -240,7 +240,7 @@ class Border {
 
   struct Values {
     Dims dims;
-    std::vector<float> numbers;
+    std::vector<double> numbers;
   };
 
   ValueId constant(std::size_t i, const char* what, ElementType element, const Values& values) {
@@ -281,7 +281,7 @@ class Border {
   }
 
   Graph& graph_;
-  const BorderRequest& request_;
+  const PreprocessingRequest& request_;
   std::vector<ValueId> before_;
   std::vector<TensorType> own_;  // of these, in the model
   std::size_t reversed_ = 0;
@@ -318,8 +318,8 @@ std::string letters_of(const std::vector<LayoutRequest>& layouts, const std::str
   return out;
 }
 
-std::vector<std::string> add_border(Graph& graph, const BorderRequest& request) {
-  return Border(graph, request).made();
+std::vector<std::string> add_preprocessing(Graph& graph, const PreprocessingRequest& request) {
+  return PreprocessingLayers(graph, request).made();
 }
 
 }  // namespace lamina

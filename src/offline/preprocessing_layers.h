@@ -9,7 +9,7 @@
 
 namespace lamina {
 
-struct BorderRequest {
+struct PreprocessingRequest {
   std::map<std::string, ElementType, std::less<>> types = {};  ///< of inputs, where it is not the model's
   std::map<std::string, ElementType, std::less<>> result_types = {};  ///< types of results
   std::vector<LayoutRequest> layouts = {};
@@ -24,7 +24,7 @@ struct BorderRequest {
 /// Puts nodes behind the inputs: a Convert, a Transpose from the layout of the file that is written, a Gather
 /// that reverses channels, then means and scales in the model's own layout; and before the results. Returns
 /// what is odd. Throws FaqError.
-std::vector<std::string> add_border(Graph& graph, const BorderRequest& request);
+std::vector<std::string> add_preprocessing(Graph& graph, const PreprocessingRequest& request);
 
 /// The axis of the channels, of which there are `count` (1: any number): what the letters say ("" or '?'
 /// where nothing is said), else the last one with `last`, else the first behind the batch that fits, else the

@@ -1,4 +1,4 @@
-#include "offline/border_options.h"
+#include "offline/preprocessing_options.h"
 
 #include <algorithm>
 #include <cmath>

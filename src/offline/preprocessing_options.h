@@ -1,7 +1,7 @@
 #pragma once
-/// The public options about inputs as a BorderRequest has them.
+/// The public options about inputs as a PreprocessingRequest has them.
 #include "lamina/optimize.h"
-#include "offline/border.h"
+#include "offline/preprocessing_layers.h"
 
 namespace lamina {
 

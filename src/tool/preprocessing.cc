@@ -1,4 +1,4 @@
-#include "tool/border.h"
+#include "tool/preprocessing.h"
 
 #include <cmath>
 #include <map>
@@ -124,12 +124,12 @@ class Asked {
 
 }  // namespace
 
-bool has_border(const BenchmarkCommand& o) {
+bool has_preprocessing(const BenchmarkCommand& o) {
   return !o.types.empty() || !o.mean_values.empty() || !o.scale_values.empty();
 }
 
-Model with_border(const Model& model, const BenchmarkCommand& o) {
-  if (!has_border(o)) return model;
+Model with_preprocessing(const Model& model, const BenchmarkCommand& o) {
+  if (!has_preprocessing(o)) return model;
   if (!model.unsupported().empty()) return model;  // compiling says so
   try {
     return preprocessed(model, Asked(model, o).made());

@@ -4,9 +4,9 @@
 
 #include "base/error.h"
 #include "tool/benchmark.h"
-#include "tool/border.h"
 #include "tool/input_groups.h"
 #include "tool/layouts.h"
+#include "tool/preprocessing.h"
 #include "tool/reshape.h"
 #include "tool/session.h"
 
@@ -59,7 +59,7 @@ Model reshaped_model(const Model& file, const BenchmarkCommand& o, const Steps& 
 
 /// Why the cache folder is not used; empty if it is.
 std::string why_not_kept(const BenchmarkCommand& o, const Options& options, const Model& model) {
-  if (has_border(o)) return "a model with other element types, means or scales is not cached";
+  if (has_preprocessing(o)) return "a model with other element types, means or scales is not cached";
   if (model.is_compiled()) return "the model is compiled already";
   if (!o.runtime_graph.empty())
     return o.typed("--runtime-graph", "-exec_graph_path") + " needs data that cached models do not hold";
@@ -92,7 +92,7 @@ Options look(const BenchmarkCommand& o, Options options, const Steps& steps, Sub
   say_ports(steps, "Model inputs:", file.inputs(), &layouts);
   say_ports(steps, "Model outputs:", file.outputs());
   steps.step(5);
-  const auto model = with_border(reshaped_model(file, o, steps), o);
+  const auto model = with_preprocessing(reshaped_model(file, o, steps), o);
   if (const auto why = why_not_kept(o, options, model); !options.cache_dir.empty() && !why.empty()) {
     const auto cdir = o.typed("CACHE_DIR", "CACHE_DIR");
     steps.warn(fmt::format("{}CACHE_DIR has no effect: {}", cdir == "CACHE_DIR" ? "" : cdir + ": ", why));
@@ -122,7 +122,7 @@ Subject load(const BenchmarkCommand& o, Options options, const Steps& steps) {
   l.before_mb = resident_mb();
   const auto begin = Clock::now();
   Progress progress("loading " + o.common.model, o.common);
-  const auto model = with_border(reshaped(Model(o.common.model, o.common.reading()), o), o);
+  const auto model = with_preprocessing(reshaped(Model(o.common.model, o.common.reading()), o), o);
   const auto read = Clock::now();
   options.progress = progress.callback();
   l.compiled.emplace(model, options);

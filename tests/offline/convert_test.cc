@@ -27,7 +27,7 @@ const char* const kPicture = R"(graph (data: f32[1,3,6,6]) -> (y) {
   w = const f32[4,3,3,3] seed(1)
   y = Convolution(data, w) @"conv"
 })";
-const char* const kBorder = R"(graph (data: f32[1,3,6,6]) -> (y) {
+const char* const kPreprocessing = R"(graph (data: f32[1,3,6,6]) -> (y) {
   w = const f32[4,3,3,3] seed(1)
   y = Convolution(data, w) pads_begin=[1,1] pads_end=[1,1] @"conv"
 })";
@@ -44,9 +44,9 @@ const char* const kDepthwise = R"(graph (data: f32[1,3,6,6]) -> (y) {
 
 ConversionRequest preprocessed() {
   ConversionRequest r;
-  r.border.reverse_channels = true;
-  r.border.means = parse_numbers("--mean_values", "[103.5,116.25,123.75]");
-  r.border.scales = parse_numbers("--scale_values", "[58.5,57,57.25]");
+  r.preprocessing.reverse_channels = true;
+  r.preprocessing.means = parse_numbers("--mean_values", "[103.5,116.25,123.75]");
+  r.preprocessing.scales = parse_numbers("--scale_values", "[58.5,57,57.25]");
   return r;
 }
 
@@ -81,13 +81,13 @@ std::size_t count(const Graph& g, std::string_view op) {
 }
 
 TEST(Convert, PreprocessingGoesIntoTheFirstConvolution) {
-  for (const auto* text : {kPicture, kBorder, kDepthwise}) expect_same(text);
+  for (const auto* text : {kPicture, kPreprocessing, kDepthwise}) expect_same(text);
   expect_same(kLast, true);
   const auto whole = convert_model("m", reader_of(kPicture), preprocessed()).loaded.graph;
-  EXPECT_EQ(whole.node_count(), 1u);  // without a border all of it
-  const auto border = convert_model("m", reader_of(kBorder), preprocessed()).loaded.graph;
-  EXPECT_EQ(count(border, "Gather"), 0u);
-  EXPECT_EQ(count(border, "Divide") + count(border, "Multiply"), 0u);
+  EXPECT_EQ(whole.node_count(), 1u);  // without preprocessing all of it
+  const auto with_steps = convert_model("m", reader_of(kPreprocessing), preprocessed()).loaded.graph;
+  EXPECT_EQ(count(with_steps, "Gather"), 0u);
+  EXPECT_EQ(count(with_steps, "Divide") + count(with_steps, "Multiply"), 0u);
   EXPECT_EQ(count(convert_model("m", reader_of(kLast), preprocessed()).loaded.graph, "Gather"), 0u);
   EXPECT_EQ(count(convert_model("m", reader_of(kDepthwise), preprocessed()).loaded.graph, "Gather"), 1u);
 }

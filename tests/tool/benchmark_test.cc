@@ -9,7 +9,7 @@
 #include "ops/eval.h"
 #include "tests/api/small_models.h"
 #include "tool/benchmark_app.h"
-#include "tool/border.h"
+#include "tool/preprocessing.h"
 #include "tool/counter_report.h"
 
 namespace lamina::tool {
@@ -155,17 +155,17 @@ Model three_channels() {
   return model_of(ir);
 }
 
-TEST(Border, nothing_asked_is_the_model_itself) {
+TEST(PreprocessingLayers, nothing_asked_is_the_model_itself) {
   const auto model = three_channels();
-  EXPECT_EQ(with_border(model, {}).inputs()[0].type, ElementType::f32);
+  EXPECT_EQ(with_preprocessing(model, {}).inputs()[0].type, ElementType::f32);
 }
 
-TEST(Border, types_means_and_scales) {
+TEST(PreprocessingLayers, types_means_and_scales) {
   BenchmarkCommand o;
   o.types = {"ip=U8", "op=i32"};
   o.mean_values = {"[10,20,30]"};
   o.scale_values = {"x[2,5,10]"};
-  const auto model = with_border(three_channels(), o);
+  const auto model = with_preprocessing(three_channels(), o);
   EXPECT_EQ(model.inputs()[0].type, ElementType::u8);
   EXPECT_EQ(model.outputs()[0].type, ElementType::i32);
   const auto in = Tensor::of<std::uint8_t>({1, 3, 1, 2}, {12, 14, 25, 30, 30, 200});
@@ -176,7 +176,7 @@ TEST(Border, types_means_and_scales) {
   EXPECT_EQ(std::vector<std::int32_t>(numbers.begin(), numbers.end()), wanted);
 }
 
-TEST(Border, means_of_f16_are_computed_in_f32) {
+TEST(PreprocessingLayers, means_of_f16_are_computed_in_f32) {
   IrText ir;
   const int x = ir.parameter("x", "1,3,1,1", "f16");
   ir.result({ir.layer("Relu", "opset1", "", {{x}})});
@@ -186,7 +186,7 @@ TEST(Border, means_of_f16_are_computed_in_f32) {
     o.types.emplace_back("op=f32");
     o.mean_values = {"[10,20,30]"};
     o.scale_values = {"[2]"};
-    const auto model = with_border(model_of(ir), o);
+    const auto model = with_preprocessing(model_of(ir), o);
     const auto as = model.inputs()[0].type;
     EXPECT_EQ(name_of(as), std::string(*type ? type + 3 : "f16"));
     const auto in = Tensor::of<float>({1, 3, 1, 1}, {12, 24, 31});
@@ -196,17 +196,17 @@ TEST(Border, means_of_f16_are_computed_in_f32) {
   }
 }
 
-TEST(Border, names_win_over_all) {
+TEST(PreprocessingLayers, names_win_over_all) {
   BenchmarkCommand o;
   o.types = {"iop=x:f16", "ip=u8"};
-  EXPECT_EQ(with_border(three_channels(), o).inputs()[0].type, ElementType::f16);
+  EXPECT_EQ(with_preprocessing(three_channels(), o).inputs()[0].type, ElementType::f16);
 }
 
-TEST(Border, what_does_not_fit_is_refused) {
+TEST(PreprocessingLayers, what_does_not_fit_is_refused) {
   const auto refused = [](auto change) {
     BenchmarkCommand o;
     change(o);
-    EXPECT_THROW(with_border(three_channels(), o), UsageError);
+    EXPECT_THROW(with_preprocessing(three_channels(), o), UsageError);
   };
   refused([](auto& o) { o.types = {"ip=f99"}; });
   refused([](auto& o) { o.types = {"iop=x"}; });
@@ -218,7 +218,7 @@ TEST(Border, what_does_not_fit_is_refused) {
   refused([](auto& o) { o.mean_values = {"[1,2]"}, o.inputs.image.layout = {"[NCHW]"}; });
   BenchmarkCommand o;
   o.types = {"iop=z:f32"};
-  EXPECT_THROW(with_border(three_channels(), o), Error);
+  EXPECT_THROW(with_preprocessing(three_channels(), o), Error);
 }
 
 }  // namespace
