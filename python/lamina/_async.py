@@ -7,17 +7,15 @@ once for all that came since it took the last ones.
 import asyncio
 import atexit
 import contextlib
-import os
 import weakref
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from lamina import _lamina
+from lamina import _lamina, _process
 from lamina.outputs import Outputs
 
 if TYPE_CHECKING:
     from lamina.compiled import CompiledModel
-
-_loops: "weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, _Ended]" = weakref.WeakKeyDictionary()
 
 
 class _Ended:
@@ -53,23 +51,40 @@ class _Ended:
                 future.set_exception(error)
 
 
+class _Loops:
+    """The lists of all event loops."""
+
+    def __init__(self) -> None:
+        self._ended: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, _Ended] = weakref.WeakKeyDictionary()
+        _process.tell_forks(self)
+
+    def __iter__(self) -> Iterator[_Ended]:
+        return iter(list(self._ended.values()))
+
+    def of(self, loop: asyncio.AbstractEventLoop) -> _Ended:
+        ended = self._ended.get(loop)
+        if ended is None:
+            ended = self._ended[loop] = _Ended(loop)
+        return ended
+
+    def after_fork_in_child(self) -> None:
+        """The loops are the parent's, and so are the inferences that they wait for, and the descriptors that wake them."""
+        for ended in self:
+            ended.calls.after_fork_in_child()
+        self._ended = weakref.WeakKeyDictionary()
+
+
+_loops = _Loops()
+
+
 def _at_exit() -> None:
     """Inferences whose loops are gone: nobody takes them."""
-    for ended in list(_loops.values()):
+    for ended in _loops:
         ended.calls.close()
     _lamina.release()
 
 
-def _after_fork_in_child() -> None:
-    """The loops are the parent's, and so are the inferences that they wait for, and the descriptors that wake them."""
-    global _loops
-    for ended in list(_loops.values()):
-        ended.calls.after_fork_in_child()
-    _loops = weakref.WeakKeyDictionary()
-
-
 atexit.register(_at_exit)
-os.register_at_fork(after_in_child=_after_fork_in_child)
 
 
 async def run(model: "CompiledModel", args: tuple[Any, ...], named: dict[str, Any]) -> Outputs:
@@ -77,9 +92,7 @@ async def run(model: "CompiledModel", args: tuple[Any, ...], named: dict[str, An
     call = _lamina.Call(model, *args, **named)
     if model.streams == 0:  # the callers' threads do the work
         return await _in_executor(loop, call)
-    ended = _loops.get(loop)
-    if ended is None:
-        ended = _loops[loop] = _Ended(loop)
+    ended = _loops.of(loop)
     future: asyncio.Future[Outputs] = loop.create_future()
     call.__dict__["future"] = future
     ended.begin(loop)

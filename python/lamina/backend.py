@@ -198,7 +198,10 @@ def _value_of(port: onnx.ValueInfoProto, value: Any) -> Any:
     kind = port.type.tensor_type.elem_type
     if isinstance(value, np.generic) or not kind:
         return np.asarray(value)
-    return np.asarray(value, onnx.helper.tensor_dtype_to_np_dtype(kind))
+    wanted, given = onnx.helper.tensor_dtype_to_np_dtype(kind), np.asarray(value)
+    if given.dtype.kind in "fc" and wanted.kind in "biu":
+        raise BadInput(f'input "{port.name}" is {given.dtype}, wanted {wanted}')
+    return np.asarray(value, wanted)
 
 
 def _types_and_shapes(value: Any) -> tuple[Any, ...]:

@@ -147,6 +147,14 @@ def sequences() -> onnx.ModelProto:
     return models.graph_model([node], ports, [kind("more", TensorProto.FLOAT, None)])
 
 
+def test_numbers_that_are_no_integers():
+    ports = [models.value("x", (2,), "int64")], [models.value("y", (2,), "int64")]
+    rep = lamina.backend.prepare(models.graph_model([helper.make_node("Neg", ["x"], ["y"])], *ports))
+    assert rep.run([[1, 2]])[0].tolist() == [-1, -2]
+    with pytest.raises(lamina.BadInput, match='input "x" is float64, wanted int64'):
+        rep.run([[1.5, 2]])
+
+
 def test_sequences_are_lists():
     rep = lamina.backend.prepare(sequences())
     for count in (1, 3, 2):
