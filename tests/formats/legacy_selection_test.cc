@@ -135,6 +135,8 @@ TEST(LegacySelection, Interp) {
   }
   const OneLayer zoomed{"Interp", R"(zoom_factor="2" align_corners="1")", {1, 1, 2, 2}, x, {1, 1, 3, 3}};
   expect_near(zoomed.values(3), {0, 0.5f, 1, 1, 1.5f, 2, 2, 2.5f, 3});
+  const OneLayer by_sizes{"Interp", R"(zoom_factor="0" align_corners="1")", {1, 1, 2, 2}, x, {1, 1, 3, 3}};
+  EXPECT_EQ(by_sizes.values(3), zoomed.values(3)) << "the file's sizes go before factors";
   const OneLayer padded{"Interp",
                         R"(height="1" width="4" align_corners="1" pad_beg="1" pad_end="-1")",
                         {1, 1, 2, 3},

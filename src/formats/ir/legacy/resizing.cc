@@ -95,13 +95,14 @@ Ints interp_sizes(Lowering& c, std::int64_t pads) {
   const auto height = c.integer("height", 0), width = c.integer("width", 0);
   if (height > 0 && width > 0) return {height, width};
   if (const auto asked = sizes_of_input(c)) return *asked;
+  if (c.sizes_hold()) return as_declared(c);
   const auto by_factors = [&](std::int64_t rows, std::int64_t columns) {
     return Ints{resized(c, "height", rows + pads), resized(c, "width", columns + pads)};
   };
   const auto file = input_spatial(c);
   const Dims out = declared_spatial(c);
   const bool factors_hold = file && by_factors((*file)[0], (*file)[1]) == Ints(out.begin(), out.end());
-  if (c.sizes_hold() || !factors_hold) return as_declared(c);
+  if (!factors_hold) return as_declared(c);
   const Dims in = c.sizes(0);
   return by_factors(in[2], in[3]);
 }
