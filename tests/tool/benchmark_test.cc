@@ -9,8 +9,8 @@
 #include "ops/eval.h"
 #include "tests/api/small_models.h"
 #include "tool/benchmark_app.h"
-#include "tool/preprocessing.h"
 #include "tool/counter_report.h"
+#include "tool/preprocessing.h"
 
 namespace lamina::tool {
 namespace {

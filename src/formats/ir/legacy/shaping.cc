@@ -26,8 +26,8 @@ std::optional<Dims> reshaped_sizes(const Dims& in, const Ints& pattern) {
   return out;
 }
 
-/// The sizes that the file gives the output, as a pattern. When the model is read with other shapes, leading sizes
-/// that the output has from the input follow the input, and so does what is left if that is one size.
+/// The sizes that the file gives the output, as a pattern. When the model is read with other shapes, leading
+/// sizes that the output has from the input follow the input, and so does what is left if that is one size.
 Ints declared_pattern(Lowering& c) {
   c.require(c.declared().known(), "the output has no sizes");
   const Dims sizes = c.declared().sizes();
