@@ -58,7 +58,7 @@ TEST(LegacyReshaped, TransposedConvolutions) {
   EXPECT_EQ(shape_of(c, 6, {1, 1, 1, 5}), (Dims{1, 1, 1, 9}));
 }
 
-// Without a rounding in the file, the sizes tell: 5 pixels, windows of 2 by 2 are 2 or 3.
+// Without a rounding in the file, the sizes tell it: in 5 pixels there are 2 or 3 windows of 2.
 TEST(LegacyReshaped, PoolingsRoundAsTheFileDoes) {
   const auto pool = [](std::int64_t out) {
     return OneLayer{"Pooling",

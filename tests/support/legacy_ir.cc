@@ -134,13 +134,6 @@ std::vector<Tensor> run(const LegacyIr& ir, const std::vector<Tensor>& inputs) {
   return interpret(read(ir).graph, inputs);
 }
 
-std::vector<Tensor> run_reshaped(const LegacyIr& ir, const std::vector<Tensor>& inputs) {
-  ReadSettings settings;
-  for (std::size_t i = 0; i < inputs.size(); ++i)
-    settings.shapes[i == 0 ? "x" : fmt::format("x{}", i)] = Shape::of(inputs[i].shape());
-  return interpret(read(ir, settings).graph, inputs);
-}
-
 std::string refusal(const LegacyIr& ir) { return refusal(ir.text(), ir.bin); }
 
 LegacyIr OneLayer::ir(int version) const {
@@ -151,6 +144,13 @@ LegacyIr OneLayer::ir(int version) const {
 }
 
 Tensor OneLayer::run(int version) const { return testing::run(ir(version), {floats(in, x)}).at(0); }
+
+Tensor OneLayer::reshaped(int version, const Tensor& input) const {
+  ReadSettings settings;
+  settings.shapes["x"] = Shape::of(input.shape());
+  return interpret(testing::read(ir(version), settings).graph, {input}).at(0);
+}
+
 std::string OneLayer::refusal(int version) const { return testing::refusal(ir(version)); }
 
 Tensor of_inputs(int version, const std::string& type, const std::string& data,
