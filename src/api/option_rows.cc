@@ -21,20 +21,20 @@ using Used = std::function<std::pair<std::string, std::string>(const Settings&)>
 /// A row that sets a field by one of some words. `T`: the field's type, E or optional<E>.
 template <class E, class T>
 OptionRow words_row(std::string key, std::string values, std::string help, T Options::*field,
-                    std::string name, const Words<E>& words, Used used = {}) {
+                    std::string name, Words<E> words, Used used = {}) {
   const auto given = [field](const Options& o) -> std::optional<E> { return o.*field; };
   OptionRow row{.info = {std::move(key), std::move(values), std::move(help)}};
-  row.set = [field, &words](Options& o, std::string_view v) {
+  row.set = [field, words](Options& o, std::string_view v) {
     const auto value = of_word(words, v);
     if (value) o.*field = *value;
     return value.has_value();
   };
-  row.asked = [given, &words](const Options& o) {
+  row.asked = [given, words](const Options& o) {
     const auto value = given(o);
     return value ? word_of(words, *value) : std::string();
   };
   row.used = std::move(used);
-  row.wrong = [given, name = std::move(name), &words](const Options& o) -> std::string {
+  row.wrong = [given, name = std::move(name), words](const Options& o) -> std::string {
     const auto value = given(o);
     if (!value || !word_of(words, *value).empty()) return "";
     return fmt::format("{} {}", name, static_cast<int>(*value));
@@ -123,9 +123,9 @@ OptionRow streams_row(std::string key) {
   return row;
 }
 
-OptionRow binding_row(std::string key, std::string values, std::string help, const Words<Binding>& words) {
+OptionRow binding_row(std::string key, std::string values, std::string help, Words<Binding> words) {
   auto row = words_row(std::move(key), std::move(values), std::move(help), &Options::binding, "binding",
-                       words, [&words](const Settings& s) -> std::pair<std::string, std::string> {
+                       words, [words](const Settings& s) -> std::pair<std::string, std::string> {
                          return {word_of(words, s.placement.binding), s.placement.why.binding};
                        });
   row.info.setting = "CPU_BIND_THREAD";

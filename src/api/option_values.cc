@@ -1,6 +1,7 @@
 #include "api/option_values.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "base/numbers.h"
@@ -10,14 +11,69 @@ namespace lamina {
 namespace {
 
 /// The words, and all that are said for yes and no.
-template <class E>
-Words<E> with_truth(Words<E> words, E on, E off) {
-  for (const auto word : {"YES", "TRUE", "ON", "1"}) words.emplace_back(word, on);
-  for (const auto word : {"NO", "FALSE", "OFF", "0"}) words.emplace_back(word, off);
-  return words;
+template <class E, std::size_t N = 0>
+constexpr auto with_truth(E on, E off, const std::array<WordFor<E>, N>& words = {}) {
+  std::array<WordFor<E>, N + 8> out;
+  auto* next = std::copy(words.begin(), words.end(), out.data());
+  for (const auto* word : {"YES", "TRUE", "ON", "1"}) *next++ = {word, on};
+  for (const auto* word : {"NO", "FALSE", "OFF", "0"}) *next++ = {word, off};
+  return out;
 }
 
+constexpr auto truth = with_truth(true, false);
+constexpr auto bindings =
+    with_truth(Binding::processors, Binding::none, std::array{WordFor<Binding>{"NUMA", Binding::numa_nodes}});
+constexpr WordFor<Binding> affinities[] = {{"CORE", Binding::processors},
+                                           {"NUMA", Binding::numa_nodes},
+                                           {"NONE", Binding::none},
+                                           {"HYBRID_AWARE", Binding::processors}};
+/// The last word is shown and never read: it is there before.
+constexpr auto pinning = [] {
+  const auto words = with_truth(Binding::processors, Binding::none);
+  std::array<WordFor<Binding>, words.size() + 1> out;
+  *std::copy(words.begin(), words.end(), out.data()) = {"YES", Binding::numa_nodes};
+  return out;
+}();
+constexpr WordFor<Precision> precisions[] = {{"model", Precision::model},     {"f32", Precision::f32},
+                                             {"bf16", Precision::bf16},       {"f16", Precision::f16},
+                                             {"MODEL", Precision::model},     {"DYNAMIC", Precision::model},
+                                             {"UNDEFINED", Precision::model}, {"F32", Precision::f32},
+                                             {"BF16", Precision::bf16},       {"F16", Precision::f16}};
+constexpr WordFor<ExecutionMode> modes[] = {{"NONE", ExecutionMode::none},
+                                            {"PERFORMANCE", ExecutionMode::performance},
+                                            {"ACCURACY", ExecutionMode::accuracy}};
+constexpr WordFor<PerformanceHint> hints[] = {
+    {"NONE", PerformanceHint::none},
+    {"LATENCY", PerformanceHint::latency},
+    {"THROUGHPUT", PerformanceHint::throughput},
+    {"CUMULATIVE_THROUGHPUT", PerformanceHint::cumulative_throughput}};
+constexpr auto hyper_threading =
+    with_truth(HyperThreading::on, HyperThreading::off,
+               std::array{WordFor<HyperThreading>{"AUTO", HyperThreading::automatic}});
+constexpr WordFor<CoreType> cores[] = {
+    {"ANY_CORE", CoreType::any}, {"PCORE_ONLY", CoreType::performance}, {"ECORE_ONLY", CoreType::efficient}};
+constexpr WordFor<CacheMode> cache_modes[] = {{"OPTIMIZE_SPEED", CacheMode::speed},
+                                              {"OPTIMIZE_SIZE", CacheMode::size}};
+constexpr WordFor<ExternalFiles> external_files[] = {{"beside", ExternalFiles::beside},
+                                                     {"none", ExternalFiles::none},
+                                                     {"BESIDE", ExternalFiles::beside},
+                                                     {"NONE", ExternalFiles::none}};
+
 }  // namespace
+
+constinit const Words<bool> kTruth = truth;
+constinit const Words<Binding> kBindings = bindings;
+constinit const Words<Binding> kAffinities = affinities;
+constinit const Words<Binding> kPinning = pinning;
+constinit const Words<Precision> kPrecisions = precisions;
+constinit const Words<ExecutionMode> kModes = modes;
+constinit const Words<PerformanceHint> kHints = hints;
+constinit const Words<HyperThreading> kHyperThreading = hyper_threading;
+constinit const Words<CoreType> kCores = cores;
+constinit const Words<CacheMode> kCacheModes = cache_modes;
+constinit const Words<ExternalFiles> kExternalFiles = external_files;
+
+std::string yes_no(bool on) { return word_of(kTruth, on); }
 
 std::vector<std::string> names_of(std::string_view text) {
   std::vector<std::string> out;
@@ -49,41 +105,5 @@ std::optional<std::uint64_t> bytes_of(std::string_view text) {
   const double bytes = number ? std::floor(*number * factor) : 0;
   return bytes >= 1 && bytes <= 0x1p60 ? std::optional(static_cast<std::uint64_t>(bytes)) : std::nullopt;
 }
-
-const Words<bool> kTruth = with_truth<bool>({}, true, false);
-std::string yes_no(bool on) { return word_of(kTruth, on); }
-
-const Words<Binding> kBindings =
-    with_truth<Binding>({{"NUMA", Binding::numa_nodes}}, Binding::processors, Binding::none);
-const Words<Binding> kAffinities{{"CORE", Binding::processors},
-                                 {"NUMA", Binding::numa_nodes},
-                                 {"NONE", Binding::none},
-                                 {"HYBRID_AWARE", Binding::processors}};
-const Words<Binding> kPinning = [] {
-  auto words = with_truth<Binding>({}, Binding::processors, Binding::none);
-  words.emplace_back("YES", Binding::numa_nodes);  // shown, never read
-  return words;
-}();
-const Words<Precision> kPrecisions{{"model", Precision::model},     {"f32", Precision::f32},
-                                   {"bf16", Precision::bf16},       {"f16", Precision::f16},
-                                   {"MODEL", Precision::model},     {"DYNAMIC", Precision::model},
-                                   {"UNDEFINED", Precision::model}, {"F32", Precision::f32},
-                                   {"BF16", Precision::bf16},       {"F16", Precision::f16}};
-const Words<ExecutionMode> kModes{{"NONE", ExecutionMode::none},
-                                  {"PERFORMANCE", ExecutionMode::performance},
-                                  {"ACCURACY", ExecutionMode::accuracy}};
-const Words<PerformanceHint> kHints{{"NONE", PerformanceHint::none},
-                                    {"LATENCY", PerformanceHint::latency},
-                                    {"THROUGHPUT", PerformanceHint::throughput},
-                                    {"CUMULATIVE_THROUGHPUT", PerformanceHint::cumulative_throughput}};
-const Words<HyperThreading> kHyperThreading = with_truth<HyperThreading>(
-    {{"AUTO", HyperThreading::automatic}}, HyperThreading::on, HyperThreading::off);
-const Words<CoreType> kCores{
-    {"ANY_CORE", CoreType::any}, {"PCORE_ONLY", CoreType::performance}, {"ECORE_ONLY", CoreType::efficient}};
-const Words<CacheMode> kCacheModes{{"OPTIMIZE_SPEED", CacheMode::speed}, {"OPTIMIZE_SIZE", CacheMode::size}};
-const Words<ExternalFiles> kExternalFiles{{"beside", ExternalFiles::beside},
-                                          {"none", ExternalFiles::none},
-                                          {"BESIDE", ExternalFiles::beside},
-                                          {"NONE", ExternalFiles::none}};
 
 }  // namespace lamina

@@ -2,6 +2,7 @@
 /// How the values of options are written.
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -23,17 +24,19 @@ std::optional<std::uint64_t> bytes_of(std::string_view text);
 /// Words for the values of an enumeration. The first of a value is the one that is shown; those that are read
 /// are in capitals.
 template <class E>
-using Words = std::vector<std::pair<std::string_view, E>>;
+using WordFor = std::pair<std::string_view, E>;
+template <class E>
+using Words = std::span<const WordFor<E>>;
 
 template <class E>
-std::optional<E> of_word(const Words<E>& words, std::string_view text) {
+std::optional<E> of_word(Words<E> words, std::string_view text) {
   for (const auto& [word, value] : words)
     if (text == word) return value;
   return {};
 }
 /// Empty for what is no value of the enumeration.
 template <class E>
-std::string word_of(const Words<E>& words, E value) {
+std::string word_of(Words<E> words, E value) {
   for (const auto& [word, of] : words)
     if (value == of) return std::string(word);
   return "";

@@ -1,6 +1,7 @@
 #include "api/properties.h"
 
 #include <algorithm>
+#include <span>
 
 #include "api/at_work.h"
 #include "api/option_values.h"
@@ -18,17 +19,17 @@ namespace lamina {
 namespace {
 
 /// Facts of the device, then those of a compiled model.
-const std::vector<std::string> kDevice{"SUPPORTED_PROPERTIES",  "SUPPORTED_METRICS",
-                                       "SUPPORTED_CONFIG_KEYS", "AVAILABLE_DEVICES",
-                                       "FULL_DEVICE_NAME",      "DEVICE_ARCHITECTURE",
-                                       "DEVICE_TYPE",           "OPTIMIZATION_CAPABILITIES",
-                                       "RANGE_FOR_STREAMS",     "RANGE_FOR_ASYNC_INFER_REQUESTS"};
-const std::vector<std::string> kModel{"OPTIMAL_NUMBER_OF_INFER_REQUESTS", "NETWORK_NAME", "EXECUTION_DEVICES",
-                                      "LOADED_FROM_CACHE"};
+constexpr std::string_view kDevice[] = {"SUPPORTED_PROPERTIES",  "SUPPORTED_METRICS",
+                                        "SUPPORTED_CONFIG_KEYS", "AVAILABLE_DEVICES",
+                                        "FULL_DEVICE_NAME",      "DEVICE_ARCHITECTURE",
+                                        "DEVICE_TYPE",           "OPTIMIZATION_CAPABILITIES",
+                                        "RANGE_FOR_STREAMS",     "RANGE_FOR_ASYNC_INFER_REQUESTS"};
+constexpr std::string_view kModel[] = {"OPTIMAL_NUMBER_OF_INFER_REQUESTS", "NETWORK_NAME",
+                                       "EXECUTION_DEVICES", "LOADED_FROM_CACHE"};
 
 bool is_read_only(std::string_view key) {
-  return std::find(kDevice.begin(), kDevice.end(), key) != kDevice.end() ||
-         std::find(kModel.begin(), kModel.end(), key) != kModel.end();
+  return std::ranges::find(kDevice, key) != std::end(kDevice) ||
+         std::ranges::find(kModel, key) != std::end(kModel);
 }
 
 std::vector<std::string> config_keys() {
@@ -43,8 +44,8 @@ std::string fact(const std::string& key, const Settings& s, const Topology& topo
                  const ModelFacts* model) {
   if (key == "SUPPORTED_CONFIG_KEYS") return words(config_keys());
   if (key == "SUPPORTED_METRICS" || key == "SUPPORTED_PROPERTIES") {
-    auto keys = kDevice;
-    if (model != nullptr) keys.insert(keys.end(), kModel.begin(), kModel.end());
+    std::vector<std::string> keys(std::begin(kDevice), std::end(kDevice));
+    if (model != nullptr) keys.insert(keys.end(), std::begin(kModel), std::end(kModel));
     const auto settings = config_keys();
     if (key == "SUPPORTED_PROPERTIES") keys.insert(keys.end(), settings.begin(), settings.end());
     return words(keys);
@@ -90,8 +91,9 @@ std::vector<Property> list_properties(const Settings& settings, const Topology& 
                                       const ModelFacts* model) {
   std::vector<Property> out;
   for (const auto& row : option_rows()) out.push_back(property_of(row, settings));
-  const auto add = [&](const std::vector<std::string>& keys) {
-    for (const auto& key : keys) {
+  const auto add = [&](std::span<const std::string_view> keys) {
+    for (const auto word : keys) {
+      const std::string key(word);
       const auto why = key == "LOADED_FROM_CACHE" ? model->cache_reason : "";
       out.push_back({key, fact(key, settings, topology, model), "", why, true});
     }

@@ -4,18 +4,25 @@
 #include <stdexcept>
 
 #include "base/cancellation.h"
+#include "base/no_destructor.h"
 
 namespace lamina {
 namespace {
 
-/// Made while there is memory, for when there is not even enough for a text.
-const std::exception_ptr kNoMemory =
-    std::make_exception_ptr(Error(ErrorCode::out_of_memory, "out of memory"));
+/// For when there is not even enough memory for a text.
+const std::exception_ptr& no_memory() {
+  static const ProcessLifetime error(
+      [] { return std::make_exception_ptr(Error(ErrorCode::out_of_memory, "out of memory")); });
+  return *error;
+}
+
+/// The exception is made while there is memory.
+[[gnu::constructor]] void make_no_memory() { no_memory(); }
 
 [[noreturn]] void fail_without_memory(std::string_view entry) try {
   fail(ErrorCode::out_of_memory, "{}: out of memory", entry);
 } catch (const std::bad_alloc&) {
-  std::rethrow_exception(kNoMemory);
+  std::rethrow_exception(no_memory());
 }
 
 }  // namespace
@@ -45,7 +52,7 @@ void rethrow_as_error(std::string_view entry) try {
     fail(ErrorCode::internal, "{}: internal error: an exception of unknown type", entry);
   }
 } catch (const std::bad_alloc&) {  // while the text was made
-  std::rethrow_exception(kNoMemory);
+  std::rethrow_exception(no_memory());
 }
 
 }  // namespace lamina

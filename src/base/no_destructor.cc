@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include "base/exiting.h"
 #include "base/quiescence.h"
 
 namespace lamina {
@@ -10,15 +11,15 @@ namespace {
 std::atomic<bool> closes{false};
 std::atomic<DestroyedAtClose*> newest{nullptr};
 
-/// exit() destroys static objects first and comes here then; dlclose() comes here first. That is the order of
-/// DT_FINI_ARRAY, in which the compiler's own entry for static objects is the first one and the last to be
-/// called.
+/// Both dlclose() and exit() come here. dlclose() comes here first, in the order of DT_FINI_ARRAY, in which
+/// the compiler's own entry for static objects is the first one and the last to be called. Before exit()
+/// comes here, it has called what was registered with atexit() when lamina was used.
 [[gnu::destructor]] void on_close() {
-  closes = true;
-  Quiescence::await_forks();
+  closes = !Quiescence::is_for_good() && !is_exiting();
+  if (closes) Quiescence::await_forks();
 }
 
-/// Made when the library is loaded, so it is destroyed after what runs at exit() and was registered later.
+/// Made when the library is loaded, so it is destroyed after what runs at dlclose() and was registered later.
 struct AtClose {
   ~AtClose() {
     if (closes) DestroyedAtClose::destroy_all();

@@ -1,5 +1,6 @@
 /// Reshape, Transpose, Reshape that only interleave an axis, or move blocks between depth and space.
 #include <algorithm>
+#include <array>
 
 #include "ops/shaping.h"
 #include "rules/certain_shapes.h"
@@ -57,18 +58,18 @@ std::int64_t at(const Shape& shape, std::size_t i) { return shape[i].size(); }
 
 /// Orders of six axes and their meaning; `block` and `depth` are the positions of these axes in the middle.
 struct Form {
-  Ints order;
+  std::array<std::int64_t, 6> order;
   DepthMode mode;
   std::size_t rows, columns;  // the axes of the block
 };
 
 std::optional<DepthToSpace> depth_to_space_of(const Shapes& s) {
-  static const Form forms[] = {{{0, 3, 4, 1, 5, 2}, DepthMode::blocks_first, 1, 2},
-                               {{0, 1, 4, 2, 5, 3}, DepthMode::depth_first, 2, 3}};
+  static constexpr Form forms[] = {{{0, 3, 4, 1, 5, 2}, DepthMode::blocks_first, 1, 2},
+                                   {{0, 1, 4, 2, 5, 3}, DepthMode::depth_first, 2, 3}};
   if (!are_pictures(s)) return std::nullopt;
   for (const auto& f : forms) {
     const auto b = at(s.middle, f.rows);
-    if (s.order != f.order || at(s.middle, f.columns) != b || b < 1) continue;
+    if (!std::ranges::equal(s.order, f.order) || at(s.middle, f.columns) != b || b < 1) continue;
     const bool fits = at(s.middle, 4) == at(s.from, 2) && at(s.middle, 5) == at(s.from, 3) &&
                       at(s.to, 1) * b * b == at(s.from, 1) && at(s.to, 2) == at(s.from, 2) * b &&
                       at(s.to, 3) == at(s.from, 3) * b;
@@ -78,12 +79,12 @@ std::optional<DepthToSpace> depth_to_space_of(const Shapes& s) {
 }
 
 std::optional<SpaceToDepth> space_to_depth_of(const Shapes& s) {
-  static const Form forms[] = {{{0, 3, 5, 1, 2, 4}, DepthMode::blocks_first, 3, 5},
-                               {{0, 1, 3, 5, 2, 4}, DepthMode::depth_first, 3, 5}};
+  static constexpr Form forms[] = {{{0, 3, 5, 1, 2, 4}, DepthMode::blocks_first, 3, 5},
+                                   {{0, 1, 3, 5, 2, 4}, DepthMode::depth_first, 3, 5}};
   if (!are_pictures(s)) return std::nullopt;
   for (const auto& f : forms) {
     const auto b = at(s.middle, f.rows);
-    if (s.order != f.order || at(s.middle, f.columns) != b || b < 1) continue;
+    if (!std::ranges::equal(s.order, f.order) || at(s.middle, f.columns) != b || b < 1) continue;
     const bool fits = at(s.middle, 1) == at(s.from, 1) && at(s.middle, 2) * b == at(s.from, 2) &&
                       at(s.middle, 4) * b == at(s.from, 3) && at(s.to, 1) == at(s.from, 1) * b * b &&
                       at(s.to, 2) == at(s.middle, 2) && at(s.to, 3) == at(s.middle, 4);

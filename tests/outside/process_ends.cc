@@ -4,6 +4,8 @@
 
 #include "processes.h"
 
+extern "C" int sleeps_at_end;  // of last.c
+
 namespace processes {
 namespace {
 
@@ -53,6 +55,26 @@ void keep_planning(bool models) {
         }
       }
   }).detach();
+}
+
+/// Threads use what they can while exit() goes on to its very end: nothing that lamina keeps for the process
+/// may be gone before that, also where no inference is under way that could pause.
+int reading() {
+  sleeps_at_end = 1;
+  static_model.emplace(compile());
+  const auto keep = [](const auto& use) {
+    use();
+    std::thread([use] {
+      for (;;) use();
+    }).detach();
+  };
+  keep([] { (void)network_of_rows().model(); });
+  keep([] {
+    if (thrown([] { lamina::Options().set("PERFORMANCE_HINT", "LATENCY"); })) _exit(kLate);
+  });
+  keep([] { (void)lamina::properties(); });
+  sleep_a_little(5);
+  return kWanted;
 }
 
 /// Threads that nobody joins use static objects in every way while those are destroyed.
@@ -195,6 +217,7 @@ const std::map<std::string, std::function<int()>> ways{
     {"inside", inside},
     {"late handler", late_handler},
     {"waiting", waiting},
+    {"reading", reading},
     {"compiling", [] { return planning(true); }},
     {"planning", [] { return planning(false); }},
     {"exit", [] { return keep_all_busy(), std::exit(kWanted), kLate; }},

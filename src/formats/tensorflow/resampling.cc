@@ -5,8 +5,8 @@
 #include <array>
 #include <cmath>
 #include <limits>
-#include <map>
 #include <numbers>
+#include <tuple>
 
 #include "ops/elementwise.h"
 #include "ops/gathering.h"
@@ -171,15 +171,15 @@ float mitchell_cubic(float x) {
 }
 
 std::pair<Kernel, float> kernel_of(const Call& c) {
-  static const std::map<std::string_view, std::pair<Kernel, float>> kAll{
-      {"lanczos1", {lanczos<1>, 1}},  {"lanczos3", {lanczos<3>, 3}},
-      {"lanczos5", {lanczos<5>, 5}},  {"gaussian", {gaussian, 1.5f}},
-      {"box", {box, 0.5f}},           {"triangle", {triangle, 1}},
-      {"keyscubic", {keys_cubic, 2}}, {"mitchellcubic", {mitchell_cubic, 2}}};
-  const auto name = c.s("kernel_type", "lanczos3");
-  const auto it = kAll.find(name);
-  if (it == kAll.end()) c.unsupported("the kernel \"{}\"", name);
-  return it->second;
+  static constexpr std::tuple<std::string_view, Kernel, float> kAll[] = {
+      {"lanczos1", lanczos<1>, 1},  {"lanczos3", lanczos<3>, 3},
+      {"lanczos5", lanczos<5>, 5},  {"gaussian", gaussian, 1.5f},
+      {"box", box, 0.5f},           {"triangle", triangle, 1},
+      {"keyscubic", keys_cubic, 2}, {"mitchellcubic", mitchell_cubic, 2}};
+  const auto wanted = c.s("kernel_type", "lanczos3");
+  for (const auto& [name, kernel, radius] : kAll)
+    if (name == wanted) return {kernel, radius};
+  c.unsupported("the kernel \"{}\"", wanted);
 }
 
 /// Sizes, scales, translations; with antialias the kernel is as wide as pixels are far from each other.

@@ -4,6 +4,7 @@
 #include <mutex>
 
 #include "base/error.h"
+#include "base/no_destructor.h"
 #include "extension/kernel.h"
 #include "interpreter/interpreter.h"
 #include "kernels/epilogue.h"
@@ -47,8 +48,8 @@ KernelNode kernel_node(const NodeView& v) {
 
 /// What states are kept by: they are of nodes, not of a constant.
 const Tensor& source_of_states() {
-  static const Tensor source = from_ints(ElementType::u8, {1}, {0});
-  return source;
+  static const ProcessLifetime source([] { return from_ints(ElementType::u8, {1}, {0}); });
+  return *source;
 }
 
 struct Made {
