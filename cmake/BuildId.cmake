@@ -1,7 +1,8 @@
-# Writes OUT, a unit that tells what the library was built from: a hash of its sources (under ROOT) and of FLAGS.
+# Writes OUT, a unit that tells what the library was built from: a hash of its sources (under ROOT, without those that
+# WITHOUT, a regular expression, matches) and of FLAGS.
 # Compiled models of another build are not taken: kernels pack their weights as they please.
 file(GLOB_RECURSE files ${ROOT}/src/*.h ${ROOT}/src/*.cc ${ROOT}/include/*.h)
-list(FILTER files EXCLUDE REGEX "/src/(tool|check)/")
+list(FILTER files EXCLUDE REGEX "${WITHOUT}")
 list(SORT files)
 set(all "${FLAGS}")
 foreach(file IN LISTS files)

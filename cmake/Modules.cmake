@@ -23,11 +23,18 @@ function(lamina_module module)
   endif()
 endfunction()
 
-# Units whose loops a run or a load spends its time in, by file name, get all optimisations; the others would only compile longer.
-# OUT is set to these units: each is compiled by itself.
+# Files whose loops a run or a load spends its time in. They get all optimisations (the others would only compile
+# longer), and each is compiled by itself.
+set(LAMINA_HOT_FILES
+  "/kernels/native/[a-z/]+/([a-z_]+\\.simd|run|generic|copies|packing|matching|winograd_weights|popcount)\\.cc$")
+# Files with loops over values, which are compiled by themselves, too: what the compiler makes of such a loop must not
+# depend on its neighbours.
+set(LAMINA_SINGLE_FILES
+  "/kernels/native/.*(\\.simd|/(gather|generation|lrn|scatter|small_float|strided|topk|walk|winograd))\\.cc$")
+
+# OUT is set to the hot files among the sources.
 function(lamina_hot_units out)
-  list(FILTER ARGN INCLUDE REGEX
-       "/kernels/native/[a-z/]+/([a-z_]+\\.simd|run|generic|copies|packing|matching|winograd_weights|popcount)\\.cc$")
+  list(FILTER ARGN INCLUDE REGEX ${LAMINA_HOT_FILES})
   set(${out} ${ARGN} PARENT_SCOPE)
   if(NOT ARGN)
     return()
@@ -44,8 +51,7 @@ endfunction()
 # Compiles sources of a target several at once, each folder in units of like size with up to LIMIT files: a header is
 # then read once for a unit, and a template that several files use is made once. The limit keeps a compiler below 1.5 GB
 # of memory, and leaves units for several processors. It counts files, so that a change of one does not move others
-# between units. Of native kernels, whose folders are small, all are taken as one folder, but for files with loops over
-# values: what the compiler makes of those must not depend on their neighbours.
+# between units. The folders of native kernels are small, so all of them count as one.
 function(lamina_unite target limit)
   if(NOT LAMINA_UNITY)
     return()
@@ -53,16 +59,13 @@ function(lamina_unite target limit)
   set(folders)
   foreach(source IN LISTS ARGN)
     file(STRINGS ${source} first LIMIT_COUNT 1 REGEX "^#(define|include)")
-    if(first MATCHES "define") # for the headers that it includes: it is compiled by itself
+    if(first MATCHES "^#define" OR source MATCHES ${LAMINA_SINGLE_FILES}) # a macro is for the headers that follow
       continue()
     endif()
     cmake_path(GET source PARENT_PATH folder)
     cmake_path(RELATIVE_PATH folder BASE_DIRECTORY ${PROJECT_SOURCE_DIR})
     string(REGEX REPLACE "^src/" "" folder ${folder})
     if(folder MATCHES "^kernels/native")
-      if(source MATCHES "\\.simd\\.cc$|/(gather|generation|lrn|scatter|small_float|strided|topk|walk|winograd)\\.cc$")
-        continue()
-      endif()
       set(folder kernels/native)
     endif()
     string(MAKE_C_IDENTIFIER "${folder}" id)

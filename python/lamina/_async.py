@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from lamina.compiled import CompiledModel
 
 
-class _Ended:
-    """The list of one event loop. It is watched while inferences are under way."""
+class _EndedCalls:
+    """The ended calls of one event loop. The list is watched while inferences are under way."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self.calls = _lamina.EndedCalls()
@@ -55,16 +55,16 @@ class _Loops:
     """The lists of all event loops."""
 
     def __init__(self) -> None:
-        self._ended: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, _Ended] = weakref.WeakKeyDictionary()
+        self._ended: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, _EndedCalls] = weakref.WeakKeyDictionary()
         _process.tell_forks(self)
 
-    def __iter__(self) -> Iterator[_Ended]:
+    def __iter__(self) -> Iterator[_EndedCalls]:
         return iter(list(self._ended.values()))
 
-    def of(self, loop: asyncio.AbstractEventLoop) -> _Ended:
+    def of(self, loop: asyncio.AbstractEventLoop) -> _EndedCalls:
         ended = self._ended.get(loop)
         if ended is None:
-            ended = self._ended[loop] = _Ended(loop)
+            ended = self._ended[loop] = _EndedCalls(loop)
         return ended
 
     def after_fork_in_child(self) -> None:

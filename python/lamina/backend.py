@@ -199,7 +199,8 @@ def _value_of(port: onnx.ValueInfoProto, value: Any) -> Any:
     if isinstance(value, np.generic) or not kind:
         return np.asarray(value)
     wanted, given = onnx.helper.tensor_dtype_to_np_dtype(kind), np.asarray(value)
-    if given.dtype.kind in "fc" and wanted.kind in "biu":
+    is_real_or_complex, wants_integers = given.dtype.kind in "fc", wanted.kind in "biu"  # numpy's letters
+    if given.size and is_real_or_complex and wants_integers:
         raise BadInput(f'input "{port.name}" is {given.dtype}, wanted {wanted}')
     return np.asarray(value, wanted)
 

@@ -81,7 +81,8 @@ class CompiledModel(_lamina.CompiledBase):
     def plan(self, *shapes: Sequence[int]) -> None:
         """Plans for inputs of these shapes now, so that the first run with them need not, and save() writes the plan.
 
-        The GIL is released, and Ctrl-C is noticed. Raises BadInput when the model cannot run on these shapes.
+        Sizes that only a run finds, of parts that depend on values and of variables without a fixed size, are planned
+        in that run. The GIL is released, and Ctrl-C is noticed. Raises BadInput when the model cannot run on these shapes.
         """
         self.plan_shapes([list(shape) for shape in shapes])
 

@@ -61,7 +61,7 @@ def sizes_of(shape: Shape) -> list[tuple[int, int]]:
         if isinstance(size, tuple):
             least, most = size
             out.append((0 if least is None else _number(least), -1 if most is None else _number(most)))
-        elif size is None or size == -1:
+        elif size is None or operator.index(size) == -1:
             out.append((0, -1))
         else:
             out.append((_number(size), _number(size)))
@@ -70,5 +70,5 @@ def sizes_of(shape: Shape) -> list[tuple[int, int]]:
 
 def _number(size: int) -> int:
     if isinstance(size, bool) or not 0 <= (number := operator.index(size)) < 2**63:
-        raise TypeError(f"a size: {size!r}, wanted a number from 0 on, None or (least, most)")
+        raise TypeError(f"a size: {size!r}, wanted a number from 0 on, None or -1 for any, or (least, most)")
     return number

@@ -30,28 +30,18 @@ ShapesByName shapes_of(const NamedShapes& shapes) {
   return out;
 }
 
-void require_inputs(const std::vector<Port>& inputs, const NamedShapes& shapes, const std::string& path) {
+std::vector<std::string> names_of(const std::vector<Port>& ports) {
   std::vector<std::string> names;
-  for (const auto& p : inputs) names.push_back(p.name);
+  for (const auto& p : ports) names.push_back(p.name);
+  return names;
+}
+
+void require_inputs(const std::vector<std::string>& names, const NamedShapes& shapes,
+                    const std::string& path) {
   for (const auto& [name, sizes] : shapes)
     if (std::find(names.begin(), names.end(), name) == names.end())
       fail(ErrorCode::bad_input, "{}: input_shapes: there is no input \"{}\"{}", path, name,
            did_you_mean(name, names));
-}
-
-std::optional<Shape> narrowed(const Shape& own, const Shape& asked) {
-  if (!own.ranked()) return asked;
-  if (own.rank() != asked.rank()) return {};
-  std::vector<Dim> dims;
-  for (std::size_t i = 0; i < own.rank(); ++i) {
-    const auto low = std::max(own[i].low(), asked[i].low()), high = std::min(own[i].high(), asked[i].high());
-    if (low > high) return {};
-    const bool same = low == own[i].low() && high == own[i].high();
-    dims.push_back(same                                   ? own[i]
-                   : low == high || own[i].name().empty() ? Dim(low, high)
-                                                          : Dim::named(own[i].name(), low, high));
-  }
-  return Shape(std::move(dims));
 }
 
 bool keeps_sizes(const Shape& own, const Shape& asked) {

@@ -3,6 +3,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/error.h"
 #include "graph/shape.h"
@@ -19,21 +20,21 @@ Shape shape_of(const PartialShape& sizes);
 /// Throws Error(bad_option) for sizes that cannot be.
 ShapesByName shapes_of(const NamedShapes& shapes);
 
-/// Throws Error(bad_input), which begins with the path, for a name that no input has.
-void require_inputs(const std::vector<Port>& inputs, const NamedShapes& shapes, const std::string& path);
+std::vector<std::string> names_of(const std::vector<Port>& ports);
+/// Throws Error(bad_input), which begins with the path, for a shape of what is not one of these inputs.
+void require_inputs(const std::vector<std::string>& names, const NamedShapes& shapes,
+                    const std::string& path);
 
-/// The sizes that both allow, with the names of `own`; nothing where there are none.
-std::optional<Shape> narrowed(const Shape& own, const Shape& asked);
 /// True if `asked` replaces no size that `own` fixes.
 bool keeps_sizes(const Shape& own, const Shape& asked);
 
 /// Throws Error(bad_input): the model cannot have these shapes, for that reason.
 [[noreturn]] void refuse_shapes(const ShapesByName& shapes, const char* reason);
 
-/// The body's result. What it finds wrong with the model is the fault of these shapes: with its own the model
-/// can be read.
+/// Runs the body and returns its result. What the body finds wrong with the model is the fault of these
+/// shapes: with its own the model can be read.
 template <class F>
-auto on_input_shapes(const ShapesByName& shapes, F&& body) {
+auto blaming_input_shapes(const ShapesByName& shapes, F&& body) {
   try {
     return body();
   } catch (const Error& e) {

@@ -208,7 +208,7 @@ void LoadedModel::read(const ModelSource& source, const ReadOptions& options) {
   rules_ = extension_rules(loaded_.extensions);
   if (wants_check(loaded_) && has_weights_) loaded();  // while fork() waits
   describe();
-  require_inputs(inputs_, input_shapes_, path_);
+  require_inputs(names_of(inputs_), input_shapes_, path_);
 }
 
 LoadedModel::LoadedModel(const LoadedModel& base, Graph graph)
@@ -229,7 +229,7 @@ void LoadedModel::read_file(const ModelSource& source, const ReadOptions& option
   const NotingSource noting(source, parts_, options);
   const auto shapes = shapes_of(options.input_shapes);
   settings.shapes = shapes;
-  loaded_ = on_input_shapes(shapes, [&] {
+  loaded_ = blaming_input_shapes(shapes, [&] {
     try {
       return lamina::read(noting, settings);
     } catch (const Error& e) {
@@ -303,7 +303,7 @@ void LoadedModel::fix_sizes() {
     const auto it = asked.find(graph.value(v).name);
     if (it == asked.end()) continue;
     const auto type = graph.type(v);
-    const auto shape = narrowed(type.shape, it->second);
+    const auto shape = merge(type.shape, it->second);
     if (!shape)
       fail(ErrorCode::bad_input, "{}: input \"{}\": {} for a model that was compiled for {}", path_,
            it->first, lamina::to_string(it->second), lamina::to_string(type));
@@ -311,7 +311,7 @@ void LoadedModel::fix_sizes() {
     graph.set_type(v, {type.element, *shape});
   }
   if (!changed) return;  // the plans of the file are good
-  on_input_shapes(asked, [&] { graph.infer_types(); });
+  blaming_input_shapes(asked, [&] { graph.infer_types(); });
   loaded();  // it is compiled anew, which needs the weights
   loaded_.graph = std::move(graph);
   compiled_.reset();
@@ -352,14 +352,15 @@ Graph LoadedModel::graph_with(const ShapesByName& shapes) const {
 }
 
 std::vector<Port> LoadedModel::output_ports(const NamedShapes& shapes) const {
-  require_inputs(inputs_, shapes, path_);
+  require_inputs(names_of(inputs_), shapes, path_);
   const auto asked = shapes_of(shapes);
   const AtWork here;
   const Within within(&bounds_);
   const TokenSignal never{std::stop_token()};
   const auto what = path_ + ": finding the outputs' shapes";
-  const auto graph = run_stoppable(preparing_rules(what, never, limits_),
-                                   [&] { return on_input_shapes(asked, [&] { return graph_with(asked); }); });
+  const auto graph = run_stoppable(preparing_rules(what, never, limits_), [&] {
+    return blaming_input_shapes(asked, [&] { return graph_with(asked); });
+  });
   std::vector<Port> out;
   for (const auto& r : graph.results()) out.push_back(port_of(r.name, graph.type(r.value)));
   return out;

@@ -20,58 +20,58 @@ constexpr auto with_truth(E on, E off, const std::array<WordFor<E>, N>& words = 
   return out;
 }
 
-constexpr auto truth = with_truth(true, false);
-constexpr auto bindings =
+constexpr auto kTruthWords = with_truth(true, false);
+constexpr auto kBindingWords =
     with_truth(Binding::processors, Binding::none, std::array{WordFor<Binding>{"NUMA", Binding::numa_nodes}});
-constexpr WordFor<Binding> affinities[] = {{"CORE", Binding::processors},
-                                           {"NUMA", Binding::numa_nodes},
-                                           {"NONE", Binding::none},
-                                           {"HYBRID_AWARE", Binding::processors}};
-/// The last word is shown and never read: it is there before.
-constexpr auto pinning = [] {
+constexpr WordFor<Binding> kAffinityWords[] = {{"CORE", Binding::processors},
+                                               {"NUMA", Binding::numa_nodes},
+                                               {"NONE", Binding::none},
+                                               {"HYBRID_AWARE", Binding::processors}};
+/// The second YES only names numa_nodes when a value is shown; reading finds the first.
+constexpr auto kPinningWords = [] {
   const auto words = with_truth(Binding::processors, Binding::none);
   std::array<WordFor<Binding>, words.size() + 1> out;
   *std::copy(words.begin(), words.end(), out.data()) = {"YES", Binding::numa_nodes};
   return out;
 }();
-constexpr WordFor<Precision> precisions[] = {{"model", Precision::model},     {"f32", Precision::f32},
-                                             {"bf16", Precision::bf16},       {"f16", Precision::f16},
-                                             {"MODEL", Precision::model},     {"DYNAMIC", Precision::model},
-                                             {"UNDEFINED", Precision::model}, {"F32", Precision::f32},
-                                             {"BF16", Precision::bf16},       {"F16", Precision::f16}};
-constexpr WordFor<ExecutionMode> modes[] = {{"NONE", ExecutionMode::none},
-                                            {"PERFORMANCE", ExecutionMode::performance},
-                                            {"ACCURACY", ExecutionMode::accuracy}};
-constexpr WordFor<PerformanceHint> hints[] = {
+constexpr WordFor<Precision> kPrecisionWords[] = {
+    {"model", Precision::model},     {"f32", Precision::f32},     {"bf16", Precision::bf16},
+    {"f16", Precision::f16},         {"MODEL", Precision::model}, {"DYNAMIC", Precision::model},
+    {"UNDEFINED", Precision::model}, {"F32", Precision::f32},     {"BF16", Precision::bf16},
+    {"F16", Precision::f16}};
+constexpr WordFor<ExecutionMode> kModeWords[] = {{"NONE", ExecutionMode::none},
+                                                 {"PERFORMANCE", ExecutionMode::performance},
+                                                 {"ACCURACY", ExecutionMode::accuracy}};
+constexpr WordFor<PerformanceHint> kHintWords[] = {
     {"NONE", PerformanceHint::none},
     {"LATENCY", PerformanceHint::latency},
     {"THROUGHPUT", PerformanceHint::throughput},
     {"CUMULATIVE_THROUGHPUT", PerformanceHint::cumulative_throughput}};
-constexpr auto hyper_threading =
+constexpr auto kHyperThreadingWords =
     with_truth(HyperThreading::on, HyperThreading::off,
                std::array{WordFor<HyperThreading>{"AUTO", HyperThreading::automatic}});
-constexpr WordFor<CoreType> cores[] = {
+constexpr WordFor<CoreType> kCoreWords[] = {
     {"ANY_CORE", CoreType::any}, {"PCORE_ONLY", CoreType::performance}, {"ECORE_ONLY", CoreType::efficient}};
-constexpr WordFor<CacheMode> cache_modes[] = {{"OPTIMIZE_SPEED", CacheMode::speed},
-                                              {"OPTIMIZE_SIZE", CacheMode::size}};
-constexpr WordFor<ExternalFiles> external_files[] = {{"beside", ExternalFiles::beside},
-                                                     {"none", ExternalFiles::none},
-                                                     {"BESIDE", ExternalFiles::beside},
-                                                     {"NONE", ExternalFiles::none}};
+constexpr WordFor<CacheMode> kCacheModeWords[] = {{"OPTIMIZE_SPEED", CacheMode::speed},
+                                                  {"OPTIMIZE_SIZE", CacheMode::size}};
+constexpr WordFor<ExternalFiles> kExternalFilesWords[] = {{"beside", ExternalFiles::beside},
+                                                          {"none", ExternalFiles::none},
+                                                          {"BESIDE", ExternalFiles::beside},
+                                                          {"NONE", ExternalFiles::none}};
 
 }  // namespace
 
-constinit const Words<bool> kTruth = truth;
-constinit const Words<Binding> kBindings = bindings;
-constinit const Words<Binding> kAffinities = affinities;
-constinit const Words<Binding> kPinning = pinning;
-constinit const Words<Precision> kPrecisions = precisions;
-constinit const Words<ExecutionMode> kModes = modes;
-constinit const Words<PerformanceHint> kHints = hints;
-constinit const Words<HyperThreading> kHyperThreading = hyper_threading;
-constinit const Words<CoreType> kCores = cores;
-constinit const Words<CacheMode> kCacheModes = cache_modes;
-constinit const Words<ExternalFiles> kExternalFiles = external_files;
+constinit const Words<bool> kTruth = kTruthWords;
+constinit const Words<Binding> kBindings = kBindingWords;
+constinit const Words<Binding> kAffinities = kAffinityWords;
+constinit const Words<Binding> kPinning = kPinningWords;
+constinit const Words<Precision> kPrecisions = kPrecisionWords;
+constinit const Words<ExecutionMode> kModes = kModeWords;
+constinit const Words<PerformanceHint> kHints = kHintWords;
+constinit const Words<HyperThreading> kHyperThreading = kHyperThreadingWords;
+constinit const Words<CoreType> kCores = kCoreWords;
+constinit const Words<CacheMode> kCacheModes = kCacheModeWords;
+constinit const Words<ExternalFiles> kExternalFiles = kExternalFilesWords;
 
 std::string yes_no(bool on) { return word_of(kTruth, on); }
 

@@ -6,8 +6,9 @@
 
 namespace lamina {
 
-/// From now on exit() makes is_exiting() true before it destroys static objects that are there now. Nothing
-/// from the 4096th call on, which a process with so many objects does not need.
+/// From now on exit() makes is_exiting() true before it destroys static objects that are there now. Called
+/// when a thread first uses lamina, and for each model and request. Nothing from the 4096th call on, which a
+/// process with so many of them does not need.
 void notice_exit() noexcept;
 bool is_exiting() noexcept;
 /// Keeps an object while exit() runs: another thread may use the static object that owned it.

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/exiting.h"
 #include "base/floating_point.h"
 
 namespace lamina {
@@ -27,6 +28,7 @@ struct FromUser {
 /// What the calling thread is in of the public interface, since the user's code was last called.
 struct Entries {
   int count = 0;
+  bool exit_noticed = false;  ///< notice_exit() was called for this thread
   FloatingPoint
       callers;  ///< how the caller of the outermost one computes; the standard way where there is none
 };
@@ -37,6 +39,7 @@ class InEntry {
  public:
   InEntry() noexcept {
     if (here_.count++ > 0) return;
+    if (!std::exchange(here_.exit_noticed, true)) notice_exit();
     standard_.emplace();
     here_.callers = standard_->before();
   }

@@ -13,9 +13,9 @@ std::atomic<DestroyedAtClose*> newest{nullptr};
 
 /// Both dlclose() and exit() come here. dlclose() comes here first, in the order of DT_FINI_ARRAY, in which
 /// the compiler's own entry for static objects is the first one and the last to be called. Before exit()
-/// comes here, it has called what was registered with atexit() when lamina was used.
+/// comes here, it has called what notice_exit() registered when threads began to use lamina.
 [[gnu::destructor]] void on_close() {
-  closes = !Quiescence::is_for_good() && !is_exiting();
+  closes = !is_exiting();
   if (closes) Quiescence::await_forks();
 }
 

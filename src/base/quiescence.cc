@@ -106,7 +106,7 @@ CountsAsPaused::~CountsAsPaused() {
 
 InUsersCallback::InUsersCallback() noexcept
     : computes_(FloatingPoint::here()),
-      entries_(std::exchange(entries_here(), {})),
+      entries_(std::exchange(entries_here(), {.count = 0, .exit_noticed = true, .callers = {}})),
       scope_(StopScope::leave()),
       moving_(std::exchange(Quiescence::Moving::depth_, 0)) {
   ++users_code;

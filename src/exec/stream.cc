@@ -56,7 +56,8 @@ Stream::Stream(StreamPlace place, int threads, Binding binding)
 Stream::~Stream() {
   delist();
   // Helpers leave by themselves when there is no work; one that has not left yet would stay bound.
-  let_go(!cpus_.empty());
+  if (!cpus_.empty()) await_helpers();
+  release_arena();
 }
 
 tbb::task_arena& Stream::arena() {
@@ -95,28 +96,33 @@ void Stream::ran() noexcept {
   arena_->used(came);
 }
 
-void Stream::dismiss() noexcept { let_go(true); }
+void Stream::dismiss() noexcept {
+  await_helpers();
+  release_arena();
+}
 
-void Stream::let_go(bool after_helpers) noexcept {
-  if (!arena_ || Quiescence::is_for_good()) {
-    (void)observer_.release();  // the process ends: helpers stand where they are
-    if (arena_) arena_->forget();
-    arena_.reset();
-    return;
-  }
+void Stream::await_helpers() const noexcept {
   using Clock = std::chrono::steady_clock;
   const auto late = Clock::now() + std::chrono::seconds(1);
-  while (after_helpers && helpers() > 0 && Clock::now() < late)
+  while (helpers() > 0 && !Quiescence::is_for_good() && Clock::now() < late)
     std::this_thread::sleep_for(std::chrono::microseconds(20));
+}
+
+void Stream::release_arena() noexcept {
+  if (Quiescence::is_for_good()) return forget_arena();  // the process ends: helpers stand where they are
   observer_.reset();
+  arena_.reset();
+}
+
+void Stream::forget_arena() noexcept {
+  (void)observer_.release();
+  if (arena_) arena_->forget();
   arena_.reset();
 }
 
 bool Stream::child_begins(std::thread::id) noexcept {
   helpers_->here = 0;
-  (void)observer_.release();  // they hold what the library thinks of threads that are gone
-  if (arena_) arena_->forget();
-  arena_.reset();
+  forget_arena();  // it holds what the library thinks of threads that are gone
   return true;
 }
 

@@ -67,7 +67,9 @@ class Stream : public Activity {
   void ran() noexcept;
   int helpers() const noexcept override { return helpers_->here; }
   void dismiss() noexcept override;
-  void let_go(bool after_helpers) noexcept;  ///< the arena, when they have left or at once
+  void await_helpers() const noexcept;  ///< until they have left the arena; a second at most
+  void release_arena() noexcept;
+  void forget_arena() noexcept;  ///< without a call of its destructors
   bool child_begins(std::thread::id here) noexcept override;
   tbb::task_arena& arena();
 

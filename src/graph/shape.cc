@@ -196,6 +196,19 @@ std::optional<Shape> broadcast(const Shape& a, const Shape& b) {
   return Shape(std::move(out));
 }
 
+namespace {
+
+/// The sizes that both allow, by the name of the first that has one.
+Dim merge(const Dim& a, const Dim& b) {
+  const auto low = std::max(a.low(), b.low()), high = std::min(a.high(), b.high());
+  const auto is = [&](const Dim& x) { return x.low() == low && x.high() == high; };
+  const auto& named = a.name().empty() ? b : a;
+  if (is(named)) return named;
+  return low == high || named.name().empty() ? Dim(low, high) : Dim::named(named.name(), low, high);
+}
+
+}  // namespace
+
 std::optional<Shape> merge(const Shape& a, const Shape& b) {
   if (!a.ranked()) return b;
   if (!b.ranked()) return a;
@@ -203,13 +216,7 @@ std::optional<Shape> merge(const Shape& a, const Shape& b) {
   std::vector<Dim> out;
   for (std::size_t i = 0; i < a.rank(); ++i) {
     if (!a[i].fits(b[i])) return std::nullopt;
-    if (a[i].known() || (!a[i].name().empty() && !b[i].known())) {
-      out.push_back(a[i]);
-    } else if (b[i].known() || !b[i].name().empty()) {
-      out.push_back(b[i]);
-    } else {
-      out.emplace_back(std::max(a[i].low(), b[i].low()), std::min(a[i].high(), b[i].high()));
-    }
+    out.push_back(merge(a[i], b[i]));
   }
   return Shape(std::move(out));
 }

@@ -88,15 +88,11 @@ Loaded ModelReader::read_source(const ModelSource& unwatched, ReadSettings setti
     settings.shapes.emplace(name, std::move(shape));
   settings.gate = OperatorGate(options_.limits);
   const ReadingWithin here(bounds_of(options_.limits, source.model()->size()), options_.limits, path_);
-  const auto frozen_or_there = [&](const Loaded& loaded, const std::string& name) {
-    const auto& g = loaded.graph;
-    return settings.frozen.contains(name) || std::any_of(g.inputs().begin(), g.inputs().end(),
-                                                         [&](ValueId v) { return g.value(v).name == name; });
-  };
   auto loaded = lamina::read(source, settings);
-  for (const auto& [name, shape] : options_.input_shapes)
-    if (!frozen_or_there(loaded, name))
-      fail(ErrorCode::bad_input, "{}: input_shapes: there is no input \"{}\"", path_, name);
+  std::vector<std::string> names;
+  for (const ValueId v : loaded.graph.inputs()) names.push_back(loaded.graph.value(v).name);
+  for (const auto& [name, value] : settings.frozen) names.push_back(name);
+  require_inputs(names, options_.input_shapes, path_);
   return loaded;
 }
 

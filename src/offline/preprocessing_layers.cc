@@ -249,11 +249,13 @@ class PreprocessingLayers {
   }
 
   Values along(std::size_t i, const TensorType& own, const Numbers& numbers, int question) const {
-    const bool divides = question == 62;
+    const bool divides = question == 62, wide = own.element == ElementType::f64;
+    const double least = wide ? std::numeric_limits<double>::min() : std::numeric_limits<float>::min();
     for (const auto n : numbers) {
-      if (!std::isfinite(static_cast<float>(n)))
-        fail_faq(ErrorCode::bad_option, 59, "{} is more than f32 has", n);
-      if (divides && std::abs(static_cast<float>(n)) < std::numeric_limits<float>::min())
+      const double computed_with = wide ? n : static_cast<double>(static_cast<float>(n));
+      if (!std::isfinite(computed_with))
+        fail_faq(ErrorCode::bad_option, 59, "{} is more than {} has", n, wide ? "f64" : "f32");
+      if (divides && std::abs(computed_with) < least)
         fail_faq(ErrorCode::bad_option, 59, "a scale of {} divides nothing", n);
     }
     Dims dims(own.shape.ranked() ? own.shape.rank() : 0, 1);

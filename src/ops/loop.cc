@@ -156,21 +156,21 @@ std::vector<TensorType> parameter_types(const Loop& op, const InferContext& c, c
 }
 
 /// Widens the types of carried values until an iteration leaves them as they are.
-std::vector<TensorType> settled_results(const InferContext& c, const Places& p,
+std::vector<TensorType> stable_results(const InferContext& c, const Places& p,
                                         std::vector<TensorType>& parameters) {
   std::vector<TensorType> results;
   for (int pass = 0; pass < 4; ++pass) {
     results = types_of_results(c, c.bodies()[0], parameters, true);
-    bool settled = true;
+    bool stable = true;
     for (std::size_t i = 0; i < p.carried; ++i) {
       auto joined = common_type(c, parameters[2 + i], results[1 + i], fmt::format("carried value {}", i));
       if (joined == parameters[2 + i]) continue;
-      settled = false;
+      stable = false;
       if (pass > 0) joined.shape = Shape();  // dimensions alone did not do
       parameters[2 + i] = std::move(joined);
     }
-    for (std::size_t i = 0; i < p.carried && pass == 2 && !settled; ++i) parameters[2 + i].shape = Shape();
-    if (settled) break;
+    for (std::size_t i = 0; i < p.carried && pass == 2 && !stable; ++i) parameters[2 + i].shape = Shape();
+    if (stable) break;
   }
   return results;
 }
@@ -182,7 +182,7 @@ void Loop::infer(InferContext& c) const {
   if (c.has(1)) require_condition(c, 1);
   const auto count = iterations(*this, c, p);
   auto parameters = parameter_types(*this, c, p);
-  auto results = settled_results(c, p, parameters);
+  auto results = stable_results(c, p, parameters);
   const auto& go_on = results[0];
   c.require(go_on.element == ElementType::undefined || go_on.element == ElementType::boolean ||
                 is_integer(go_on.element),

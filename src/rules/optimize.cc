@@ -29,7 +29,7 @@ std::optional<Rules> rules_of(const RuleOptions& options) {
 }
 
 /// Without bf16 products nothing lies between any: values would be rounded for nothing.
-RuleOptions settled(RuleOptions options) {
+RuleOptions resolved(RuleOptions options) {
   const auto& off = options.disable;
   if (std::find(off.begin(), off.end(), "bf16-product") != off.end()) options.bf16 = false;
   return options;
@@ -57,7 +57,7 @@ void run_sets(Graph& graph, std::span<const Rule> rules, const RuleOptions& opti
 }  // namespace
 
 void optimize(Graph& graph, const RuleOptions& asked, Ledger& ledger) {
-  auto options = settled(asked);
+  auto options = resolved(asked);
   const auto rules = rules_of(options);
   if (!rules) return run_sets(graph, all_rules(), options, ledger);
   const Graph given = graph;

@@ -16,7 +16,7 @@
 #include "base/option_words.h"
 #include "base/terminal.h"
 #include "base/words.h"
-#include "tool/asked_sizes.h"
+#include "tool/shape_option.h"
 
 namespace lamina::tool {
 namespace {

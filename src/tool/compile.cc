@@ -4,8 +4,8 @@
 #include <nlohmann/json.hpp>
 
 #include "base/cpu.h"
-#include "tool/asked_sizes.h"
 #include "tool/session.h"
+#include "tool/shape_option.h"
 #include "tool/verb_list.h"
 
 namespace lamina::tool {

@@ -7,10 +7,10 @@
 
 #include "base/error.h"
 #include "base/words.h"
-#include "tool/asked_sizes.h"
 #include "tool/layouts.h"
 #include "tool/named_lists.h"
-#include "tool/wanted_sizes.h"
+#include "tool/open_inputs.h"
+#include "tool/shape_option.h"
 
 namespace lamina::tool {
 namespace {

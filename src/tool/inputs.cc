@@ -8,7 +8,7 @@
 #include "base/seeded_input.h"
 #include "base/shape_only.h"
 #include "tool/input_files.h"
-#include "tool/wanted_sizes.h"
+#include "tool/open_inputs.h"
 
 namespace lamina::tool {
 

@@ -3,9 +3,9 @@
 #include <filesystem>
 
 #include "base/words.h"
-#include "tool/asked_sizes.h"
 #include "tool/named_lists.h"
 #include "tool/optimize.h"
+#include "tool/shape_option.h"
 
 namespace lamina::tool {
 namespace {

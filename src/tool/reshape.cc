@@ -4,9 +4,9 @@
 #include <map>
 
 #include "base/error.h"
-#include "tool/asked_sizes.h"
 #include "tool/layouts.h"
 #include "tool/session.h"
+#include "tool/shape_option.h"
 
 namespace lamina::tool {
 namespace {
@@ -35,9 +35,7 @@ class Wanted {
 
   PartialShape sizes(std::size_t i) const {
     if (const auto it = shapes_.find(i); it != shapes_.end()) return it->second;
-    PartialShape out;
-    for (const auto d : ports_[i].shape) out.emplace_back(d);
-    return out;
+    return PartialShape(ports_[i].shape.begin(), ports_[i].shape.end());
   }
 
   void put(std::size_t i, std::size_t axis, std::int64_t batch) {

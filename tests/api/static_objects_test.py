@@ -10,25 +10,28 @@ from pathlib import Path
 
 # Destructors that may be registered: the one that looks whether the library is closed, and one of pugixml for a set of
 # nodes that nobody uses.
-ALLOWED = ("AtClose::~AtClose", "pugi::xpath_node_set::~xpath_node_set")
+ALLOWED = ("AtClose::~AtClose()", "pugi::xpath_node_set::~xpath_node_set()")
+# The register of a function's first argument, which is the destructor.
+DESTRUCTOR = re.compile(r"%rdi +# [0-9a-f]+ <([^>].*)>$")
 FUNCTION = re.compile(r"^[0-9a-f]+ <(.*)>:$")
+# atexit() registers functions, and the other one is the way to the C library's __cxa_atexit.
+NO_DESTRUCTORS = ("atexit", "__cxa_atexit@plt")
 REGISTERS = re.compile(r"<__cxa_atexit(@plt)?>$")
-NAMED = re.compile(r"<([^>].*)>$")
 
 
 def registrations(library):
-    """For each call of __cxa_atexit: the function that has it, and what the lines before the call name."""
+    """For each call of __cxa_atexit: the function that has it, and the destructor that it registers."""
     text = subprocess.run(
         ["objdump", "-d", "--no-show-raw-insn", library], check=True, capture_output=True, text=True
     ).stdout
-    function, before = "", []
+    function = destructor = ""
     for line in text.splitlines():
         if match := FUNCTION.match(line):
-            function, before = match[1], []
-        elif REGISTERS.search(line) and function != "__cxa_atexit@plt":
-            yield function, [match[1] for one in before[-10:] if (match := NAMED.search(one))]
-        else:
-            before.append(line)
+            function, destructor = match[1], ""
+        elif match := DESTRUCTOR.search(line):
+            destructor = match[1]
+        elif REGISTERS.search(line) and function not in NO_DESTRUCTORS:
+            yield function, destructor
 
 
 def plain(text):
@@ -39,22 +42,19 @@ def main():
     library = Path(os.environ["LAMINA_BUILD"]) / "lib/liblamina.so"
     if not library.exists():
         sys.exit(f"{library}: no such file, wanted the shared library (target lamina)")
-    found = 0
-    faults = []
-    for function, names in registrations(library):
-        if function == "atexit":
-            continue
-        known = plain("\n".join(names))
-        found += 1
-        if not any(one in known for one in ALLOWED):
-            faults.append(f"{plain(function)} registers a destructor; near it: {known.splitlines()}")
-    if found == 0:
+    found = [(plain(function), plain(destructor)) for function, destructor in registrations(library)]
+    faults = [
+        f"{function} registers {destructor or 'a destructor'}"
+        for function, destructor in found
+        if not destructor.endswith(ALLOWED)
+    ]
+    if not found:
         faults.append("no call of __cxa_atexit was found, wanted that of AtClose")
     for fault in faults:
         print(fault)
     if faults:
         sys.exit(1)
-    print(f"{found} destructors, as wanted")
+    print(f"{len(found)} destructors, as wanted")
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ Dims shape_of(const OneLayer& layer, int version, const Dims& in) {
   return layer.reshaped(version, floats(in, counted(element_count(in)))).shape();
 }
 
-std::string why_not(const OneLayer& layer, int version, const Dims& in) {
+std::string refusal(const OneLayer& layer, int version, const Dims& in) {
   try {
     shape_of(layer, version, in);
   } catch (const Error& e) {
@@ -43,12 +43,23 @@ TEST(LegacyReshaped, AutomaticPadsRoundAsTheFileDoes) {
       << "the file does not tell";
 }
 
+TEST(LegacyReshaped, EachAxisRoundsAsItsOwnSizesTell) {
+  const OneLayer mixed{
+      "Pooling",
+      R"(kernel="2,2" strides="2,2" pads_begin="0,0" auto_pad="same_lower" pool-method="max")",
+      {1, 1, 5, 7},
+      counted(35),
+      {1, 1, 3, 3}};
+  EXPECT_EQ(shape_of(mixed, 4, {1, 1, 7, 5}), (Dims{1, 1, 4, 2}));
+  EXPECT_EQ(shape_of(mixed, 4, {1, 1, 5, 7}), (Dims{1, 1, 3, 3}));
+}
+
 TEST(LegacyReshaped, RoundingDownThatNoPadsGive) {
-  EXPECT_NE(why_not(convolution("same_lower", 5, 2, 1), 4, {2, 1, 1, 5}).find("gives no output of 2"),
+  EXPECT_NE(refusal(convolution("same_lower", 5, 2, 1), 4, {2, 1, 1, 5}).find("gives no output of 2"),
             std::string::npos);
 }
 
-TEST(LegacyReshaped, TransposedConvolutions) {
+TEST(LegacyReshaped, TransposedConvolutionsKeepWhatTheFileAdds) {
   const OneLayer c{"Deconvolution", R"(kernel="1,3" strides="1,2" output="1" auto_pad="same_upper")",
                    {1, 1, 1, 2},    {1, 2},
                    {1, 1, 1, 3},    {blob("weights", {1, 10, 100})}};
@@ -82,10 +93,30 @@ TEST(LegacyReshaped, PatternsThatTheSizesOverrule) {
   const OneLayer without{"Reshape", "", {1, 4, 3}, counted(12), {1, 12}};
   EXPECT_EQ(shape_of(without, 3, {2, 4, 3}), (Dims{2, 12}));
   EXPECT_EQ(shape_of(without, 3, {2, 5, 3}), (Dims{2, 15}));
-  EXPECT_NE(why_not(sizes, 3, {1, 5, 3}), "") << "15 elements are not 6 by 2";
+  EXPECT_NE(refusal(sizes, 3, {1, 5, 3}), "") << "15 elements are not 6 by 2";
 }
 
-TEST(LegacyReshaped, Resizings) {
+// A rule whose pattern is made of the input's sizes agrees with the file when it is made of the file's input.
+TEST(LegacyReshaped, PatternsOfTheInputsSizes) {
+  const auto reshape = [](const char* data, const Dims& in, const Dims& out) {
+    return OneLayer{"Reshape", data, in, counted(element_count(in)), out};
+  };
+  const auto flatten = [](const char* data, const Dims& in, const Dims& out) {
+    return OneLayer{"Flatten", data, in, counted(element_count(in)), out};
+  };
+  const auto rest = reshape(R"(dim="0,-1,4")", {1, 8, 2, 2}, {1, 8, 4});
+  EXPECT_EQ(shape_of(rest, 3, {2, 8, 4, 4}), (Dims{2, 32, 4}));
+  EXPECT_EQ(shape_of(reshape(R"(dim="0,-1,21")", {1, 42}, {1, 2, 21}), 3, {2, 84}), (Dims{2, 4, 21}));
+  EXPECT_EQ(shape_of(reshape(R"(dim="2,0,0,-1")", {2, 6, 8, 3}, {2, 6, 8, 3}), 3, {8, 3, 2, 3}),
+            (Dims{2, 3, 2, 12}));
+  const auto inner = flatten(R"(axis="1" end_axis="2")", {1, 2, 3, 4}, {1, 6, 4});
+  EXPECT_EQ(shape_of(inner, 3, {1, 2, 6, 2}), (Dims{1, 12, 2}));
+  EXPECT_EQ(shape_of(inner, 3, {1, 2, 3, 8}), (Dims{1, 6, 8}));
+  EXPECT_EQ(shape_of(flatten(R"(axis="0" end_axis="1")", {4, 3, 4, 2, 3}, {12, 4, 2, 3}), 3, {4, 3, 3, 4, 4}),
+            (Dims{12, 3, 4, 4}));
+}
+
+TEST(LegacyReshaped, InterpsKeepSizesOrRatios) {
   const OneLayer by_sizes{"Interp", R"(align_corners="1")", {1, 1, 2, 3}, counted(6), {1, 1, 4, 9}};
   EXPECT_EQ(shape_of(by_sizes, 3, {2, 1, 2, 3}), (Dims{2, 1, 4, 9}));
   EXPECT_EQ(shape_of(by_sizes, 3, {1, 1, 3, 5}), (Dims{1, 1, 6, 15}));
@@ -94,8 +125,23 @@ TEST(LegacyReshaped, Resizings) {
   EXPECT_EQ(shape_of(by_factor, 3, {1, 1, 3, 3}), (Dims{1, 1, 5, 5}));
   const OneLayer odd{"Interp", R"(align_corners="1")", {1, 1, 3, 3}, counted(9), {1, 1, 5, 5}};
   EXPECT_EQ(shape_of(odd, 3, {4, 1, 3, 3}), (Dims{4, 1, 5, 5}));
-  EXPECT_NE(why_not(odd, 3, {1, 1, 4, 4}).find("says nothing about an input of [1,1,4,4]"),
+  EXPECT_NE(refusal(odd, 3, {1, 1, 4, 4}).find("says nothing about an input of [1,1,4,4]"),
             std::string::npos);
+  const OneLayer zeros{"Interp",
+                       R"(zoom_factor="0" shrink_factor="0" factor="2.0" align_corners="0")",
+                       {1, 1, 2, 2},
+                       counted(4),
+                       {1, 1, 4, 4}};
+  EXPECT_EQ(shape_of(zeros, 3, {2, 1, 3, 3}), (Dims{2, 1, 6, 6}));
+  const OneLayer nothing{"Interp",
+                         R"(zoom_factor="0" shrink_factor="0" factor="0" align_corners="0")",
+                         {1, 1, 2, 2},
+                         counted(4),
+                         {1, 1, 4, 4}};
+  EXPECT_EQ(shape_of(nothing, 3, {2, 1, 2, 2}), (Dims{2, 1, 4, 4}));
+}
+
+TEST(LegacyReshaped, ResamplesRoundAsTheFileDoes) {
   const auto resample = [](std::int64_t out) {
     return OneLayer{"Resample",
                     R"(factor="0.5" type="caffe.ResampleParameter.NEAREST")",
@@ -105,6 +151,13 @@ TEST(LegacyReshaped, Resizings) {
   };
   EXPECT_EQ(shape_of(resample(2), 5, {1, 1, 7, 7}), (Dims{1, 1, 3, 3}));
   EXPECT_EQ(shape_of(resample(3), 5, {1, 1, 7, 7}), (Dims{1, 1, 4, 4}));
+  // 10 * 0.33333334f is 3.3333335 and 9 * 0.33333334f is 3 in floats, in doubles a bit more.
+  const OneLayer third{"Resample",
+                       R"(factor="0.33333334" type="caffe.ResampleParameter.NEAREST")",
+                       {1, 1, 9, 9},
+                       counted(81),
+                       {1, 1, 3, 3}};
+  EXPECT_EQ(shape_of(third, 5, {1, 1, 10, 10}), (Dims{1, 1, 4, 4}));
 }
 
 }  // namespace

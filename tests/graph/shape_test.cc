@@ -161,6 +161,10 @@ TEST(Shape, Merge) {
   EXPECT_EQ(merged({n}, {Dim()}), "[N]");
   EXPECT_EQ(merged({Dim()}, {n}), "[N]");
   EXPECT_EQ(merged({Dim(1, 8)}, {Dim(4, 16)}), "[4..8]");
+  EXPECT_EQ(merged({Dim::named("N", 1, 8)}, {Dim(4, 16)}), "[N:4..8]");
+  EXPECT_EQ(merged({Dim(4, 16)}, {Dim::named("N", 1, 8)}), "[N:4..8]");
+  EXPECT_EQ(merged({Dim::named("N", 1, 8)}, {Dim(8, 16)}), "[8]");
+  EXPECT_EQ(merged({Dim::named("N", 1, 8)}, {Dim(0, 9)}), "[N:1..8]");
   EXPECT_EQ(merged({2}, {3}), "none");
   EXPECT_EQ(merged({2}, {2, 1}), "none");
   EXPECT_EQ(merged({m}, {17}), "none");

@@ -27,7 +27,7 @@ const char* const kPicture = R"(graph (data: f32[1,3,6,6]) -> (y) {
   w = const f32[4,3,3,3] seed(1)
   y = Convolution(data, w) @"conv"
 })";
-const char* const kPreprocessing = R"(graph (data: f32[1,3,6,6]) -> (y) {
+const char* const kPadded = R"(graph (data: f32[1,3,6,6]) -> (y) {
   w = const f32[4,3,3,3] seed(1)
   y = Convolution(data, w) pads_begin=[1,1] pads_end=[1,1] @"conv"
 })";
@@ -81,13 +81,13 @@ std::size_t count(const Graph& g, std::string_view op) {
 }
 
 TEST(Convert, PreprocessingGoesIntoTheFirstConvolution) {
-  for (const auto* text : {kPicture, kPreprocessing, kDepthwise}) expect_same(text);
+  for (const auto* text : {kPicture, kPadded, kDepthwise}) expect_same(text);
   expect_same(kLast, true);
   const auto whole = convert_model("m", reader_of(kPicture), preprocessed()).loaded.graph;
-  EXPECT_EQ(whole.node_count(), 1u);  // without preprocessing all of it
-  const auto with_steps = convert_model("m", reader_of(kPreprocessing), preprocessed()).loaded.graph;
-  EXPECT_EQ(count(with_steps, "Gather"), 0u);
-  EXPECT_EQ(count(with_steps, "Divide") + count(with_steps, "Multiply"), 0u);
+  EXPECT_EQ(whole.node_count(), 1u);  // without padding all of it goes into the convolution
+  const auto padded = convert_model("m", reader_of(kPadded), preprocessed()).loaded.graph;
+  EXPECT_EQ(count(padded, "Gather"), 0u);
+  EXPECT_EQ(count(padded, "Divide") + count(padded, "Multiply"), 0u);
   EXPECT_EQ(count(convert_model("m", reader_of(kLast), preprocessed()).loaded.graph, "Gather"), 0u);
   EXPECT_EQ(count(convert_model("m", reader_of(kDepthwise), preprocessed()).loaded.graph, "Gather"), 1u);
 }

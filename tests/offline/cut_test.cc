@@ -135,7 +135,7 @@ TEST(CutPlace, ALayerOfSeveralNodesReadsAnInputOnce) {
   EXPECT_THROW(cut(g, {.inputs = parse_inputs("--input", "1:swish")}), FaqError);
 }
 
-TEST(CutPlace, TypesAreToldToThePreprocessing) {
+TEST(CutPlace, TypesOfInputsAreReturnedAndNotApplied) {
   const auto made = cut_at("data{u8},other{f16}");
   EXPECT_EQ(made.types.at("data"), ElementType::u8);
   EXPECT_EQ(made.types.at("other"), ElementType::f16);

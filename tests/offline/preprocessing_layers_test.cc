@@ -157,6 +157,10 @@ TEST(PreprocessingLayers, NumbersOfDoublesHaveAllTheirDigits) {
   add_preprocessing(g, means("[0.1]"));
   const auto out = interpret(g, {Tensor::of({1, 1}, std::vector<double>{1})}).at(0);
   EXPECT_EQ(out.data<double>()[0], 1 - 0.1);
+  auto wide = model_of("f64[1,1]");
+  add_preprocessing(wide, means("[1e299]"));
+  const auto far = interpret(wide, {Tensor::of({1, 1}, std::vector<double>{0})}).at(0);
+  EXPECT_EQ(far.data<double>()[0], -1e299);
 }
 
 TEST(PreprocessingLayers, WiderInputsOfHalvesAreNotRoundedBeforeTheirMeans) {

@@ -4,7 +4,7 @@
 
 #include "processes.h"
 
-extern "C" int sleeps_at_end;  // of last.c
+extern "C" int sleeps_at_end;  // of closed_last.c
 
 namespace processes {
 namespace {
@@ -59,23 +59,31 @@ void keep_planning(bool models) {
 
 /// Threads use what they can while exit() goes on to its very end: nothing that lamina keeps for the process
 /// may be gone before that, also where no inference is under way that could pause.
-int reading() {
+template <class... Uses>
+int use_to_the_end(Uses... uses) {
   sleeps_at_end = 1;
-  static_model.emplace(compile());
   const auto keep = [](const auto& use) {
     use();
     std::thread([use] {
       for (;;) use();
     }).detach();
   };
-  keep([] { (void)network_of_rows().model(); });
-  keep([] {
-    if (thrown([] { lamina::Options().set("PERFORMANCE_HINT", "LATENCY"); })) _exit(kLate);
-  });
-  keep([] { (void)lamina::properties(); });
+  (keep(uses), ...);
   sleep_a_little(5);
   return kWanted;
 }
+
+void set_options() {
+  if (thrown([] { lamina::Options().set("PERFORMANCE_HINT", "LATENCY"); })) _exit(kLate);
+}
+
+int using_all() {
+  static_model.emplace(compile());
+  return use_to_the_end(
+      set_options, [] { (void)network_of_rows().model(); }, [] { (void)lamina::properties(); });
+}
+
+int setting_options() { return use_to_the_end(set_options); }
 
 /// Threads that nobody joins use static objects in every way while those are destroyed.
 void keep_using_static_objects() {
@@ -217,7 +225,8 @@ const std::map<std::string, std::function<int()>> ways{
     {"inside", inside},
     {"late handler", late_handler},
     {"waiting", waiting},
-    {"reading", reading},
+    {"threads that go on", using_all},
+    {"threads that set options", setting_options},
     {"compiling", [] { return planning(true); }},
     {"planning", [] { return planning(false); }},
     {"exit", [] { return keep_all_busy(), std::exit(kWanted), kLate; }},

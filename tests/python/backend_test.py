@@ -153,6 +153,9 @@ def test_numbers_that_are_no_integers():
     assert rep.run([[1, 2]])[0].tolist() == [-1, -2]
     with pytest.raises(lamina.BadInput, match='input "x" is float64, wanted int64'):
         rep.run([[1.5, 2]])
+    ports = [models.value("x", (None,), "int64")], [models.value("y", (None,), "int64")]
+    rep = lamina.backend.prepare(models.graph_model([helper.make_node("Neg", ["x"], ["y"])], *ports))
+    assert rep.run([[]])[0].shape == (0,)  # a list that numpy takes for real numbers
 
 
 def test_sequences_are_lists():

@@ -207,7 +207,7 @@ def test_input_shapes(tmp_path):
         lamina.load(path, input_shapes={"a": [(3, 1), 4]})
 
 
-@pytest.mark.parametrize("shape", ["14", [1.5, 4], [True, 4], [2**63, 4], [(1, 2, 3), 4], [-2, 4], [(1, -1), 4]])
+@pytest.mark.parametrize("shape", ["14", [1.5, 4], [-1.0, 4], [True, 4], [2**63, 4], [(1, 2, 3), 4], [-2, 4], [(1, -1), 4]])
 def test_shapes_that_are_none(shape):
     with pytest.raises((TypeError, ValueError, lamina.BadOption)):
         lamina.Model(models.sums(), input_shapes={"a": shape})

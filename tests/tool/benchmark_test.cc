@@ -1,5 +1,4 @@
-/// What lamina benchmark is made of: words of benchmark_app, percentiles, tables of counters, the border of a
-/// model.
+/// What lamina benchmark is made of: words of benchmark_app, percentiles, tables of counters, preprocessing.
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
@@ -155,12 +154,12 @@ Model three_channels() {
   return model_of(ir);
 }
 
-TEST(PreprocessingLayers, nothing_asked_is_the_model_itself) {
+TEST(BenchmarkPreprocessing, nothing_asked_is_the_model_itself) {
   const auto model = three_channels();
   EXPECT_EQ(with_preprocessing(model, {}).inputs()[0].type, ElementType::f32);
 }
 
-TEST(PreprocessingLayers, types_means_and_scales) {
+TEST(BenchmarkPreprocessing, types_means_and_scales) {
   BenchmarkCommand o;
   o.types = {"ip=U8", "op=i32"};
   o.mean_values = {"[10,20,30]"};
@@ -176,7 +175,7 @@ TEST(PreprocessingLayers, types_means_and_scales) {
   EXPECT_EQ(std::vector<std::int32_t>(numbers.begin(), numbers.end()), wanted);
 }
 
-TEST(PreprocessingLayers, means_of_f16_are_computed_in_f32) {
+TEST(BenchmarkPreprocessing, means_of_f16_are_computed_in_f32) {
   IrText ir;
   const int x = ir.parameter("x", "1,3,1,1", "f16");
   ir.result({ir.layer("Relu", "opset1", "", {{x}})});
@@ -196,13 +195,13 @@ TEST(PreprocessingLayers, means_of_f16_are_computed_in_f32) {
   }
 }
 
-TEST(PreprocessingLayers, names_win_over_all) {
+TEST(BenchmarkPreprocessing, names_win_over_all) {
   BenchmarkCommand o;
   o.types = {"iop=x:f16", "ip=u8"};
   EXPECT_EQ(with_preprocessing(three_channels(), o).inputs()[0].type, ElementType::f16);
 }
 
-TEST(PreprocessingLayers, what_does_not_fit_is_refused) {
+TEST(BenchmarkPreprocessing, what_does_not_fit_is_refused) {
   const auto refused = [](auto change) {
     BenchmarkCommand o;
     change(o);

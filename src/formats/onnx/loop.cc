@@ -37,7 +37,7 @@ class LoopReading {
     for (int pass = 0; pass < kMostPasses; ++pass) {
       auto listed = c_.importer().listed();
       read(captured);
-      if (settled_) return add_loop(captured);
+      if (stable_) return add_loop(captured);
       c_.importer().take_back(std::move(listed));
     }
     c_.unsupported("a carried value whose type changes again and again");
@@ -131,16 +131,16 @@ class LoopReading {
     for (auto& v : carried_)
       if (v.is_sequence && !v.appended && v.sequence.form == SequenceForm::packed) require_ranked(v);
     op_ = {};
-    settled_ = true;
+    stable_ = true;
     BodyPlan plan;
     plan.begin = [&](Graph& body) { return begin(body); };
     plan.end = [&](Graph& body, const Values& outputs) {
       for (std::size_t i = 0; i < count_; ++i)
         if (carried_[i].is_sequence)
-          settle_sequence(body, carried_[i], outputs[1 + i]);
+          resolve_sequence(body, carried_[i], outputs[1 + i]);
         else
-          settle_tensor(carried_[i].types[0], body, outputs[1 + i]);
-      if (settled_) end(body, outputs);
+          resolve_tensor(carried_[i].types[0], body, outputs[1 + i]);
+      if (stable_) end(body, outputs);
     };
     body_ = c_.importer().import_body(c_.scope(), proto_, captured, plan);
   }
@@ -150,7 +150,7 @@ class LoopReading {
       c_.unsupported("a carried sequence with elements of different or unknown ranks");
   }
 
-  void settle_tensor(TensorType& type, const Graph& body, ValueId next) {
+  void resolve_tensor(TensorType& type, const Graph& body, ValueId next) {
     if (is_sequence(body, next))
       c_.fail("a carried value is a tensor before an iteration and a sequence after it");
     const auto& after = body.type(next);
@@ -159,34 +159,34 @@ class LoopReading {
     if (type.element != after.element) c_.unsupported("a carried value whose element type may change");
     if (!type.shape.ranked() || (after.shape.ranked() && after.shape.rank() == type.shape.rank())) return;
     type.shape = {};
-    settled_ = false;
+    stable_ = false;
   }
 
-  void settle_sequence(const Graph& body, Carried& v, ValueId next) {
+  void resolve_sequence(const Graph& body, Carried& v, ValueId next) {
     if (!is_sequence(body, next)) c_.unsupported("a carried sequence that becomes a tensor or is not known");
     const auto after = sequence_of(body, next);
     if (v.appended) {
-      if (after.form != SequenceForm::listed) v.appended = settled_ = false;
+      if (after.form != SequenceForm::listed) v.appended = stable_ = false;
       return;
     }
     const auto form = v.sequence.form;
     if (form == SequenceForm::absent || after.form == SequenceForm::absent) {
       if (form != after.form) c_.unsupported("a carried optional that has a value in some iterations only");
     } else if (form == SequenceForm::listed && after.form == form && after.values.size() == v.types.size()) {
-      for (std::size_t i = 0; i < v.types.size(); ++i) settle_tensor(v.types[i], body, after.values[i]);
+      for (std::size_t i = 0; i < v.types.size(); ++i) resolve_tensor(v.types[i], body, after.values[i]);
     } else {
-      settle_items(v, after, item_type(body, after));
+      resolve_items(v, after, item_type(body, after));
     }
   }
 
   /// A sequence of any length, which a list becomes whose length changes.
-  void settle_items(Carried& v, const Sequence& after, const TensorType& items) {
+  void resolve_items(Carried& v, const Sequence& after, const TensorType& items) {
     const bool was_open = v.sequence.form == SequenceForm::open;
     const bool empty = after.form == SequenceForm::listed && after.values.empty();
     const bool nothing = empty || (after.form == SequenceForm::open && !items.shape.ranked());
     if (was_open && nothing) {
       v.sequence.form = SequenceForm::listed;  // it has no elements and gets none
-      settled_ = false;
+      stable_ = false;
       return;
     }
     auto item = was_open ? items : nothing ? v.sequence.item : common_item(v.sequence.item, items);
@@ -195,7 +195,7 @@ class LoopReading {
     if (v.sequence.form == SequenceForm::packed && item == v.sequence.item) return;
     v.sequence.form = SequenceForm::packed;
     v.sequence.item = std::move(item);
-    settled_ = false;
+    stable_ = false;
   }
 
   void end(Graph& body, const Values& outputs) {
@@ -282,7 +282,7 @@ class LoopReading {
   std::vector<Carried> carried_;
   Loop op_;
   Graph body_;
-  bool settled_ = true;
+  bool stable_ = true;
 };
 
 Values convert_loop(Call& c) { return LoopReading(c).run(); }

@@ -111,6 +111,13 @@ Shape Lowering::declared_input(std::size_t i) {
   return i < layer().inputs.size() ? layer().inputs[i].shape : Shape();
 }
 
+std::optional<Lowering::DeclaredSizes> Lowering::declared_sizes(std::size_t axis) {
+  const Shape in = declared_input(), &out = declared();
+  if (in.rank() != rank(0) || out.rank() != rank(0)) return std::nullopt;
+  if (!in[axis].known() || !out[axis].known()) return std::nullopt;
+  return DeclaredSizes{in[axis].size(), out[axis].size()};
+}
+
 ElementType Lowering::declared_element(std::size_t output) const {
   if (output >= layer().outputs.size()) return ElementType::undefined;
   return reading_of().widened(layer().outputs[output].element);
@@ -119,6 +126,11 @@ ElementType Lowering::declared_element(std::size_t output) const {
 Shape Lowering::known_shape(std::size_t i) {
   require(shape(i).known(), "input {} has the shape {}, wanted known sizes", i, to_string(shape(i)));
   return shape(i);
+}
+
+std::int64_t Lowering::known_size(std::size_t i, std::size_t axis) {
+  require(shape(i)[axis].known(), "input {} has the shape {}, wanted known sizes", i, to_string(shape(i)));
+  return shape(i)[axis].size();
 }
 
 ValueId Lowering::converted(ValueId value, ElementType type, const std::string& suffix) {
@@ -233,7 +245,7 @@ ValueId Lowering::reshaped(ValueId value, const Ints& pattern, const std::string
 }
 
 // Old layers compute in one type; lamina's operators give indices and truth values in their own.
-ValueId Lowering::settled_type(ValueId value, std::size_t output) {
+ValueId Lowering::resolved_type(ValueId value, std::size_t output) {
   const ElementType type = declared_element(output), made = graph().type(value).element;
   const bool is_number = type == ElementType::f32 || type == ElementType::f64 || type == ElementType::i32 ||
                          type == ElementType::i64;
@@ -241,7 +253,7 @@ ValueId Lowering::settled_type(ValueId value, std::size_t output) {
   return wanted ? converted(value, type, fmt::format("as_{}_{}", name_of(type), output)) : value;
 }
 
-ValueId Lowering::settled_rank(ValueId value, std::size_t output) {
+ValueId Lowering::resolved_rank(ValueId value, std::size_t output) {
   const Shape& made = graph().type(value).shape;
   const Shape& wanted = layer().outputs[output].shape;
   if (!made.known() || !sizes_hold() || made == wanted) return value;
@@ -250,9 +262,9 @@ ValueId Lowering::settled_rank(ValueId value, std::size_t output) {
   return reshaped(value, Ints(sizes.begin(), sizes.end()), fmt::format("ranked_{}", output));
 }
 
-void Lowering::settle() {
+void Lowering::resolve() {
   for (std::size_t i = 0; i < outputs_.size(); ++i)
-    if (outputs_[i].valid()) outputs_[i] = settled_rank(settled_type(outputs_[i], i), i);
+    if (outputs_[i].valid()) outputs_[i] = resolved_rank(resolved_type(outputs_[i], i), i);
 }
 
 const LoweringTable& lowerings() {
@@ -272,7 +284,7 @@ void lower_layer(GraphBuilder& builder, std::uint32_t index, std::vector<ValueId
   if (convert_custom(c)) return;
   const Converter converter = lowerings().find(c.layer().type);
   converter ? converter(c) : lower_alike(c);
-  c.settle();
+  c.resolve();
 }
 
 }  // namespace lamina::ir::legacy

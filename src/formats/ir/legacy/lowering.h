@@ -19,19 +19,28 @@ class Lowering : public LayerContext {
   std::string word(const char* name, const std::string& fallback = {}) const;  ///< in lower case
   void want(const char* name);
 
-  // Inputs and outputs as the file has them. When the model is read with other shapes, sizes_hold() is false:
-  // the file's sizes then only show by which rule an output's sizes follow from an input's.
+  // Outputs as the file declares them. When the model is read with other shapes, sizes_hold() is false: the
+  // file's sizes then only show by which rule an output's sizes follow from an input's.
   const Shape& declared(std::size_t output = 0);
-  Shape declared_input(std::size_t i = 0);  ///< of unknown rank where the file says nothing
+  /// The input shape to which declared() belongs: the inferred one, or the file's when the model is read with
+  /// other shapes; of unknown rank where the file says nothing.
+  Shape declared_input(std::size_t i = 0);
+  struct DeclaredSizes {
+    std::int64_t in, out;
+  };
+  /// The sizes of an axis in declared_input() and declared(), where both are known and have the rank of the
+  /// first input.
+  std::optional<DeclaredSizes> declared_sizes(std::size_t axis);
   ElementType declared_element(std::size_t output = 0) const;
   bool sizes_hold() const { return !reading_of().reshaped; }
 
   // Inputs.
   Shape known_shape(std::size_t i);  ///< throws where it is not known
   Dims sizes(std::size_t i) { return known_shape(i).sizes(); }
-  ValueId real(std::size_t i);      ///< as f32
-  ValueId integral(std::size_t i);  ///< as integers
-  ValueId yes_no(std::size_t i);    ///< as boolean: other than 0
+  std::int64_t known_size(std::size_t i, std::size_t axis);  ///< throws where it is not known
+  ValueId real(std::size_t i);                               ///< as f32
+  ValueId integral(std::size_t i);                           ///< as integers
+  ValueId yes_no(std::size_t i);                             ///< as boolean: other than 0
   /// All as one type: the layer's own when that is a number, else the first's.
   std::vector<ValueId> alike(std::size_t from = 0);
   /// The values of a small constant, of any type.
@@ -52,13 +61,13 @@ class Lowering : public LayerContext {
   ValueId converted(ValueId value, ElementType type, const std::string& suffix);
   ValueId reshaped(ValueId value, const Ints& pattern, const std::string& suffix);
   /// The layer's outputs get the types and, as far as ones are concerned, the ranks that the file gives them.
-  void settle();
+  void resolve();
 
  private:
   const Reading& reading_of() const;
   pugi::xml_node blob_node(const char* name) const;
-  ValueId settled_type(ValueId value, std::size_t output);
-  ValueId settled_rank(ValueId value, std::size_t output);
+  ValueId resolved_type(ValueId value, std::size_t output);
+  ValueId resolved_rank(ValueId value, std::size_t output);
   Tensor stored(const char* name, ElementType type, const Dims& dims, Blobs::BitOrder order);
 };
 

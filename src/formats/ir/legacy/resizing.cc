@@ -14,38 +14,31 @@ namespace {
 constexpr std::int64_t kMaxFactor = 1 << 16;
 
 /// The sizes of the output's spatial axes in the file.
-Dims declared_spatial(Lowering& c) {
+Ints declared_spatial(Lowering& c) {
   c.require(c.declared().rank() == c.rank(0), "the output is {}, but the input is {}",
             to_string(c.declared()), to_string(c.shape(0)));
   const Dims sizes = c.declared().sizes();
-  return Dims(sizes.begin() + 2, sizes.end());
+  return Ints(sizes.begin() + 2, sizes.end());
 }
 
-/// Those of the input.
-std::optional<Dims> input_spatial(Lowering& c) {
-  const Shape in = c.declared_input();
-  if (!in.known() || in.rank() != c.rank(0)) return std::nullopt;
-  const Dims sizes = in.sizes();
-  return Dims(sizes.begin() + 2, sizes.end());
+/// The size that has the ratio of the file's sizes to `in`. The products fit: sizes are below 2^31.
+std::optional<std::int64_t> in_ratio(const Lowering::DeclaredSizes& file, std::int64_t in) {
+  if (in == file.in) return file.out;
+  if (file.in <= 0 || in > INT32_MAX || file.out > INT32_MAX || in * file.out % file.in != 0) return {};
+  return in * file.out / file.in;
 }
 
 /// What the file's sizes make of the input: the same sizes, or the same ratios when the model is read with
 /// other shapes.
 Ints as_declared(Lowering& c) {
-  const Dims out = declared_spatial(c);
-  if (c.sizes_hold()) return Ints(out.begin(), out.end());
-  const auto file = input_spatial(c);
-  const Dims in = c.sizes(0);
-  Ints sizes;
-  for (std::size_t i = 0; i < out.size(); ++i) {
-    const std::int64_t size = in[i + 2];
-    const bool exact = file && (*file)[i] > 0 && size <= INT32_MAX && out[i] <= INT32_MAX;
-    if (exact && (size == (*file)[i] || size * out[i] % (*file)[i] == 0)) {
-      sizes.push_back(size * out[i] / (*file)[i]);
-      continue;
-    }
-    c.fail("the file resizes to {}, which says nothing about an input of {}", to_string(c.declared()),
-           to_string(c.shape(0)));
+  Ints sizes = declared_spatial(c);
+  if (c.sizes_hold()) return sizes;
+  for (std::size_t i = 0; i < sizes.size(); ++i) {
+    const auto file = c.declared_sizes(i + 2);
+    const auto size = file ? in_ratio(*file, c.known_size(0, i + 2)) : std::nullopt;
+    c.require(size.has_value(), "the file resizes to {}, which says nothing about an input of {}",
+              to_string(c.declared()), to_string(c.shape(0)));
+    sizes[i] = *size;
   }
   return sizes;
 }
@@ -63,8 +56,9 @@ std::optional<Ints> sizes_of_input(Lowering& c) {
   return given;
 }
 
+/// 0 is what some writers gave a factor that does not matter.
 std::int64_t factor(Lowering& c, const char* name) {
-  const auto value = c.integer(name, 1);
+  const auto written = c.integer(name, 1), value = written == 0 ? 1 : written;
   c.require(value >= 1 && value <= kMaxFactor, "{} is {}, wanted 1 to {}", name, value, kMaxFactor);
   return value;
 }
@@ -99,12 +93,11 @@ Ints interp_sizes(Lowering& c, std::int64_t pads) {
   const auto by_factors = [&](std::int64_t rows, std::int64_t columns) {
     return Ints{resized(c, "height", rows + pads), resized(c, "width", columns + pads)};
   };
-  const auto file = input_spatial(c);
-  const Dims out = declared_spatial(c);
-  const bool factors_hold = file && by_factors((*file)[0], (*file)[1]) == Ints(out.begin(), out.end());
+  const auto rows = c.declared_sizes(2), columns = c.declared_sizes(3);
+  const bool factors_hold =
+      rows && columns && by_factors(rows->in, columns->in) == Ints{rows->out, columns->out};
   if (!factors_hold) return as_declared(c);
-  const Dims in = c.sizes(0);
-  return by_factors(in[2], in[3]);
+  return by_factors(c.known_size(0, 2), c.known_size(0, 3));
 }
 
 void interp(Lowering& c) {
@@ -126,20 +119,22 @@ void interp(Lowering& c) {
   c.finish(op, {x, c.constant(sizes, "sizes"), c.constant(Ints{2, 3}, "axes")});
 }
 
-/// The file's sizes say how a product with the factor was rounded.
+/// The file's sizes say how a product with the factor, a float in readers of that time, was rounded.
 Ints resample_sizes(Lowering& c) {
   if (const auto asked = sizes_of_input(c)) return *asked;
   const double by = c.number("factor", 0);
   c.require(by >= 0 && by <= static_cast<double>(kMaxFactor), "factor is {}, wanted more than 0", by);
   if (by == 0) return as_declared(c);
-  const Dims in = c.sizes(0), out = declared_spatial(c);
-  const auto file = input_spatial(c);
-  Ints sizes;
-  for (std::size_t i = 0; i < out.size(); ++i) {
-    const double exact = static_cast<double>(in[i + 2]) * by;
-    const double apart = file ? static_cast<double>((*file)[i]) * by - static_cast<double>(out[i]) : 0;
+  Ints sizes = declared_spatial(c);
+  for (std::size_t i = 0; i < sizes.size(); ++i) {
+    const auto product = [by](std::int64_t size) {
+      return static_cast<float>(size) * static_cast<float>(by);
+    };
+    const float exact = product(c.known_size(0, i + 2));
+    const auto file = c.declared_sizes(i + 2);
+    const float apart = file ? product(file->in) - static_cast<float>(file->out) : 0;
     const bool down = apart > 0 && apart < 1;
-    sizes.push_back(static_cast<std::int64_t>(down ? std::floor(exact) : std::ceil(exact)));
+    sizes[i] = static_cast<std::int64_t>(down ? std::floor(exact) : std::ceil(exact));
   }
   return sizes;
 }

@@ -40,31 +40,39 @@ Ints declared_pattern(Lowering& c) {
   return pattern;
 }
 
+/// The pattern for an input of that shape.
+using PatternOf = std::function<Ints(const Shape& in)>;
+
 /// The file's sizes go before its attributes: readers of that time looked at nothing else, and there are
 /// files whose attributes are of an earlier stage of the network. A pattern that agrees with them is kept.
-Ints agreeing_pattern(Lowering& c, const Ints& pattern) {
+Ints agreeing_pattern(Lowering& c, const PatternOf& pattern_of) {
+  Ints pattern = pattern_of(c.shape(0));
   const Shape in = c.declared_input();
-  if (!in.known() || !c.declared().known()) return pattern;
+  if (!in.known() || in.rank() != c.rank(0) || !c.declared().known()) return pattern;
   const Dims declared = c.declared().sizes();
-  const auto made = reshaped_sizes(in.sizes(), pattern);
+  const auto made = reshaped_sizes(in.sizes(), pattern_of(in));
   const std::size_t count = element_count(in.sizes());
   const bool both_fit = made && element_count(*made) == count && element_count(declared) == count;
   return both_fit && *made != declared ? declared_pattern(c) : pattern;
 }
 
-void finish_reshape(Lowering& c, const Ints& pattern) {
+void finish_reshape(Lowering& c, const PatternOf& pattern_of) {
   Reshape op;
   op.special_zero = true;
-  c.finish(op, {c.in(0), c.constant(agreeing_pattern(c, pattern), "shape")});
+  c.finish(op, {c.in(0), c.constant(agreeing_pattern(c, pattern_of), "shape")});
 }
 
-/// `middle` in the place of the axes [from, to) of input 0; the others stay.
-Ints with_middle(Lowering& c, std::size_t from, std::size_t to, const Ints& middle) {
+void finish_reshape(Lowering& c, const Ints& pattern) {
+  finish_reshape(c, [&](const Shape&) { return pattern; });
+}
+
+/// `middle` in the place of the axes [from, to) of an input; the others stay.
+Ints with_middle(Lowering& c, const Shape& in, std::size_t from, std::size_t to, const Ints& middle) {
   Ints out(from, 0);
   for (std::size_t i = 0; i < middle.size(); ++i) {
     if (middle[i] == 0) {
-      c.require(from + i < c.rank(0), "dim has a 0 where the input, {}, has no axis", to_string(c.shape(0)));
-      const Dim kept = c.shape(0)[from + i];
+      c.require(from + i < in.rank(), "dim has a 0 where the input, {}, has no axis", to_string(in));
+      const Dim kept = in[from + i];
       out.push_back(kept.known() ? kept.size() : 0);
     } else {
       c.require(middle[i] >= -1, "dim contains {}, wanted -1 or more", middle[i]);
@@ -72,10 +80,9 @@ Ints with_middle(Lowering& c, std::size_t from, std::size_t to, const Ints& midd
     }
   }
   const bool moved = from + middle.size() != to;
-  for (std::size_t i = to; i < c.rank(0); ++i) {
-    c.require(!moved || c.shape(0)[i].known(), "input 0 has the shape {}, wanted known sizes",
-              to_string(c.shape(0)));
-    out.push_back(moved ? c.shape(0)[i].size() : 0);
+  for (std::size_t i = to; i < in.rank(); ++i) {
+    c.require(!moved || in[i].known(), "input 0 has the shape {}, wanted known sizes", to_string(in));
+    out.push_back(moved ? in[i].size() : 0);
   }
   return out;
 }
@@ -102,21 +109,22 @@ void reshape(Lowering& c) {
   c.require(count >= -1 && count <= rank - axis, "num_axes is {} from axis {} on, but the input is {}", count,
             axis, to_string(c.shape(0)));
   c.require(std::count(dims.begin(), dims.end(), -1) <= 1, "dim has more than one -1");
-  const std::int64_t end = count == -1 ? rank : axis + count;
-  finish_reshape(c, with_middle(c, static_cast<std::size_t>(axis), static_cast<std::size_t>(end), dims));
+  const auto begin = static_cast<std::size_t>(axis);
+  const auto end = static_cast<std::size_t>(count == -1 ? rank : axis + count);
+  finish_reshape(c, [&](const Shape& in) { return with_middle(c, in, begin, end, dims); });
 }
 
 void flatten(Lowering& c) {
   c.want_inputs(1, 1);
   const std::size_t rank = c.rank(0);
-  if (rank == 0) return finish_reshape(c, {1});
+  if (rank == 0) return finish_reshape(c, Ints{1});
   std::int64_t from = c.integer("axis", 0);
   // writers that leave the axis out mean the second one, which the output's rank shows
   if (!c.has("axis") && c.declared().rank() == 2 && rank > 2) from = 1;
   const std::size_t first = normalize_axis(from, rank, "axis");
   const std::size_t last = normalize_axis(c.integer("end_axis", -1), rank, "end_axis");
   c.require(first <= last, "axis {} is behind end_axis {}", first, last);
-  finish_reshape(c, with_middle(c, first, last + 1, {-1}));
+  finish_reshape(c, [&](const Shape& in) { return with_middle(c, in, first, last + 1, {-1}); });
 }
 
 void squeeze(Lowering& c) {
@@ -183,10 +191,8 @@ void crop(Lowering& c) {
   Ints sizes;
   for (std::size_t i = 0; i < axes.size(); ++i) {
     const std::size_t axis = normalize_axis(axes[i], c.rank(0), "axis");
-    const Dim whole = c.shape(0)[axis];
-    c.require(whole.known(), "input 0 has the shape {}, wanted known sizes", to_string(c.shape(0)));
-    c.require(begin[i] >= 0 && begin[i] <= whole.size(), "axis {} begins at {} of {}", axis, begin[i],
-              whole.size());
+    const std::int64_t whole = c.known_size(0, axis);
+    c.require(begin[i] >= 0 && begin[i] <= whole, "axis {} begins at {} of {}", axis, begin[i], whole);
     const auto item = [&](const char* name) {
       const Ints list = c.integers(name);
       c.require(list.size() == axes.size(), "{} has {} elements for {} axes", name, list.size(), axes.size());
@@ -198,12 +204,11 @@ void crop(Lowering& c) {
     else if (c.has("dim"))
       size = item("dim");
     else if (c.has("crop_end"))
-      c.require(!__builtin_sub_overflow(whole.size() - begin[i], item("crop_end"), &size),
-                "crop_end is too large");
+      c.require(!__builtin_sub_overflow(whole - begin[i], item("crop_end"), &size), "crop_end is too large");
     else
       c.fail("dim and crop_end are missing");
-    c.require(size >= 1 && size <= whole.size() && begin[i] <= whole.size() - size,
-              "axis {}: {} elements from {} on of {}", axis, size, begin[i], whole.size());
+    c.require(size >= 1 && size <= whole && begin[i] <= whole - size, "axis {}: {} elements from {} on of {}",
+              axis, size, begin[i], whole);
     sizes.push_back(begin[i] + size);
   }
   c.finish(Slice{}, {c.in(0), c.constant(begin, "begin"), c.constant(sizes, "end"),

@@ -1,6 +1,7 @@
 // Convolutions and poolings. Where an automatic padding or rounding leaves open how many windows there are,
 // the sizes of the file's ports say it.
 #include <algorithm>
+#include <vector>
 
 #include "formats/ir/legacy/lowering.h"
 #include "formats/ir/text.h"
@@ -88,23 +89,6 @@ Geometry geometry(Lowering& c, bool dilated) {
   return g;
 }
 
-/// Sizes of a spatial axis in the file: of the input and of the output.
-struct FileSizes {
-  std::int64_t in, out;
-};
-std::optional<FileSizes> file_sizes(Lowering& c, std::size_t axis) {
-  const Shape in = c.declared_input(), &out = c.declared();
-  if (in.rank() != c.rank(0) || out.rank() != c.rank(0)) return std::nullopt;
-  if (!in[axis + 2].known() || !out[axis + 2].known()) return std::nullopt;
-  return FileSizes{in[axis + 2].size(), out[axis + 2].size()};
-}
-
-std::int64_t known_size(Lowering& c, std::size_t axis) {
-  c.require(c.shape(0)[axis + 2].known(), "input 0 has the shape {}, wanted known sizes",
-            to_string(c.shape(0)));
-  return c.shape(0)[axis + 2].size();
-}
-
 void split_padding(Geometry& g, std::size_t axis, std::int64_t total) {
   const std::int64_t less = total / 2, more = total - less;
   const bool upper = g.auto_pad == AutoPad::same_upper;
@@ -112,28 +96,35 @@ void split_padding(Geometry& g, std::size_t axis, std::int64_t total) {
   g.pads_end[axis] = upper ? more : less;
 }
 
-/// The readers of old rounded same_lower down, later ones up: the file's sizes tell which it was.
-bool rounds_down(Lowering& c, const Geometry& g) {
-  bool down = false;
+/// The axes whose outputs are rounded down. The readers of old did so for same_lower, later ones rounded up:
+/// the file's sizes tell which it was. An axis whose sizes do not tell is rounded as one whose sizes do.
+std::vector<bool> rounded_down(Lowering& c, const Geometry& g) {
+  std::vector<bool> down(g.axes()), tells(g.axes());
   for (std::size_t i = 0; i < g.axes(); ++i) {
-    const auto file = file_sizes(c, i);
+    const auto file = c.declared_sizes(i + 2);
     if (!file) continue;
-    const std::int64_t up = (file->in + g.strides[i] - 1) / g.strides[i];
-    c.require(file->out == up || file->out == file->in / g.strides[i],
+    const std::int64_t less = file->in / g.strides[i], more = (file->in + g.strides[i] - 1) / g.strides[i];
+    c.require(file->out == less || file->out == more,
               "an output of {} along axis {} from an input of {} with stride {} and automatic padding",
               file->out, i + 2, file->in, g.strides[i]);
-    down = down || file->out != up;
+    tells[i] = less != more;
+    down[i] = file->out != more;
   }
+  const bool any = std::find(down.begin(), down.end(), true) != down.end();
+  for (std::size_t i = 0; i < g.axes(); ++i) down[i] = tells[i] ? down[i] : any;
   return down;
 }
 
-void settle_same(Lowering& c, Geometry& g) {
+void resolve_same(Lowering& c, Geometry& g) {
   if (g.auto_pad == AutoPad::explicit_) return;
   g.pads_begin.assign(g.axes(), 0);
   g.pads_end.assign(g.axes(), 0);
-  if (g.auto_pad == AutoPad::valid || !rounds_down(c, g)) return;
+  if (g.auto_pad == AutoPad::valid) return;
+  const auto down = rounded_down(c, g);
+  if (std::find(down.begin(), down.end(), true) == down.end()) return;
   for (std::size_t i = 0; i < g.axes(); ++i) {
-    const std::int64_t in = known_size(c, i), stride = g.strides[i], out = in / stride;
+    const std::int64_t in = c.known_size(0, i + 2), stride = g.strides[i];
+    const std::int64_t out = (down[i] ? in : in + stride - 1) / stride;
     const std::int64_t total = std::max<std::int64_t>((out - 1) * stride + g.extent(i) - in, 0);
     c.require((in + total - g.extent(i)) / stride + 1 == out,
               "a kernel of {} with stride {} and automatic padding gives no output of {} from an input of {}",
@@ -183,7 +174,7 @@ void convolution(Lowering& c) {
   c.want_inputs(1, 3);
   Geometry g = geometry(c, true);
   const Channels n = grouped(c);
-  settle_same(c, g);
+  resolve_same(c, g);
   Convolution op;
   g.give(op);
   op.groups = n.groups;
@@ -194,14 +185,14 @@ void convolution(Lowering& c) {
 }
 
 /// Automatic paddings of a transposed convolution: what its full result has too much.
-void settle_transposed(Lowering& c, Geometry& g, Ints& output_padding) {
+void resolve_transposed(Lowering& c, Geometry& g, Ints& output_padding) {
   output_padding.assign(g.axes(), 0);
   if (g.auto_pad == AutoPad::explicit_) return;
   for (std::size_t i = 0; i < g.axes(); ++i) {
     g.pads_begin[i] = g.pads_end[i] = 0;
     if (g.auto_pad == AutoPad::valid) continue;
-    const std::int64_t in = known_size(c, i), full = g.strides[i] * (in - 1) + g.extent(i);
-    const auto file = file_sizes(c, i);
+    const std::int64_t in = c.known_size(0, i + 2), full = g.strides[i] * (in - 1) + g.extent(i);
+    const auto file = c.declared_sizes(i + 2);
     const std::int64_t more = file ? file->out - file->in * g.strides[i] : 0;
     const std::int64_t out = in * g.strides[i] + more;
     if (out <= full)
@@ -217,7 +208,7 @@ void deconvolution(Lowering& c) {
   Geometry g = geometry(c, true);
   const Channels n = grouped(c);
   ConvolutionBackpropData op;
-  settle_transposed(c, g, op.output_padding);
+  resolve_transposed(c, g, op.output_padding);
   g.give(op);
   op.groups = n.groups;
   std::vector<ValueId> inputs = {c.real(0),
@@ -241,7 +232,7 @@ void deformable_convolution(Lowering& c) {
   c.want_inputs(2, 4);
   Geometry g = geometry(c, true);
   const Channels n = grouped(c);
-  settle_same(c, g);
+  resolve_same(c, g);
   DeformableConvolution op;
   g.give(op);
   op.group = n.groups;
@@ -254,7 +245,7 @@ void binary_convolution(Lowering& c) {
   c.want_inputs(1, 1);
   Geometry g = geometry(c, true);
   const Channels n = grouped(c);
-  settle_same(c, g);
+  resolve_same(c, g);
   const auto in = c.integer("input", n.in);
   c.require(in == n.in, "input=\"{}\", but the input has {} channels", in, n.in);
   const std::string mode = c.word("mode", "xnor-popcount");
@@ -276,7 +267,7 @@ WindowRounding counting(RoundingType rounding) {
 /// The rounding gives the file's sizes.
 bool counts(Lowering& c, const Geometry& g, RoundingType rounding) {
   for (std::size_t i = 0; i < g.axes(); ++i)
-    if (const auto file = file_sizes(c, i))
+    if (const auto file = c.declared_sizes(i + 2))
       if (!window_count(file->in, g.kernel[i], g.strides[i], 1, g.pads_begin[i], g.pads_end[i],
                         counting(rounding))
                .fits(file->out))
@@ -286,12 +277,12 @@ bool counts(Lowering& c, const Geometry& g, RoundingType rounding) {
 
 /// What is written, and without that up; a window beyond the picture is none. Poolings that the Model
 /// Optimizer inserted say nothing and were rounded down.
-RoundingType rounding(Lowering& c, const Geometry& g, bool automatic) {
+RoundingType rounding(Lowering& c, const Geometry& g) {
   const std::string word = c.word("rounding_type", c.word("rounding-type", "ceil"));
   c.require(word == "floor" || word == "ceil", "rounding_type=\"{}\", wanted floor or ceil",
             word.substr(0, 80));
   const RoundingType written = word == "floor" ? RoundingType::floor : RoundingType::ceil_torch;
-  if (automatic) return RoundingType::floor;
+  if (g.auto_pad != AutoPad::explicit_) return RoundingType::floor;
   for (const auto type : {written, RoundingType::ceil_torch, RoundingType::floor, RoundingType::ceil})
     if (counts(c, g, type)) return type;
   return written;
@@ -300,12 +291,11 @@ RoundingType rounding(Lowering& c, const Geometry& g, bool automatic) {
 void pooling(Lowering& c) {
   c.want_inputs(1, 1);
   Geometry g = geometry(c, false);
-  const bool automatic = g.auto_pad != AutoPad::explicit_;
-  settle_same(c, g);
+  const RoundingType type = rounding(c, g);
+  resolve_same(c, g);
   const std::string method = c.word("pool-method", "max");
   c.require(method == "max" || method == "avg", "pool-method=\"{}\", wanted max or avg",
             method.substr(0, 80));
-  const RoundingType type = rounding(c, g, automatic);
   if (method == "max") {
     MaxPool op;
     g.give(op);

@@ -1,5 +1,5 @@
 #pragma once
-/// The sizes of inputs that -shape gives.
+/// The sizes of inputs that --shape gives.
 #include <map>
 #include <string>
 #include <utility>
@@ -24,7 +24,7 @@ std::string input_named(const std::string& option, const std::string& name, cons
 /// The values of --shape, by input in the order given.
 std::vector<std::pair<std::string, PartialShape>> shape_sizes(const std::vector<std::string>& values,
                                                               const std::vector<std::string>& inputs);
-/// The sizes that -shape gives, by input.
+/// Those of a benchmark, by input.
 std::map<std::string, PartialShape> asked_sizes(const BenchmarkCommand& o, const std::vector<Port>& ports);
 
 }  // namespace lamina::tool

@@ -1,4 +1,4 @@
-#include "tool/asked_sizes.h"
+#include "tool/shape_option.h"
 
 #include <algorithm>
 
@@ -8,6 +8,7 @@
 #include "tool/named_lists.h"
 
 namespace lamina::tool {
+
 PartialShape sizes_of(const std::string& option, const std::string& list) {
   PartialShape out;
   if (list.empty()) return out;

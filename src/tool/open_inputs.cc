@@ -1,4 +1,4 @@
-#include "tool/wanted_sizes.h"
+#include "tool/open_inputs.h"
 
 #include <algorithm>
 #include <map>
