@@ -43,7 +43,7 @@ def check(core, network, folder: pathlib.Path) -> str:
     for version in (11, 10):
         xml = folder / f"v{version}.xml"
         lamina("optimize", model, "-o", xml, "--ir_version", version, "--silent")
-        compiled = core.compile_model(core.read_model(str(xml)), "CPU", {"INFERENCE_PRECISION_HINT": "f32"})
+        compiled = core.compile_model(core.read_model(str(xml)), "CPU", openvino_cases.EXACT)
         results = compiled([x])
         for i, output in enumerate(compiled.outputs):
             wanted, got = stored[f"out{i}"], np.array(results[output])

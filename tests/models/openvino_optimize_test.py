@@ -36,7 +36,7 @@ def optimize(source: pathlib.Path, version: int) -> pathlib.Path:
 
 
 def run(core, xml: pathlib.Path, value: np.ndarray) -> list[np.ndarray]:
-    compiled = core.compile_model(core.read_model(str(xml)), "CPU", {"INFERENCE_PRECISION_HINT": "f32"})
+    compiled = core.compile_model(core.read_model(str(xml)), "CPU", openvino_cases.EXACT)
     results = compiled([value])
     return [np.array(results[output]) for output in compiled.outputs]
 

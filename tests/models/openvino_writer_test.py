@@ -49,7 +49,7 @@ def write_files(
 
 def run(core, xml: pathlib.Path, values: list[np.ndarray]) -> list[np.ndarray]:
     model = core.read_model(str(xml))
-    request = core.compile_model(model, "CPU", {"INFERENCE_PRECISION_HINT": "f32"}).create_infer_request()
+    request = core.compile_model(model, "CPU", openvino_cases.EXACT).create_infer_request()
     request.infer(values)
     return [np.array(request.get_output_tensor(i).data) for i in range(len(model.outputs))]
 

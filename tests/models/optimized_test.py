@@ -20,7 +20,6 @@ SHARED = pathlib.Path(os.environ["LAMINA_SHARED"]) / "models"
 # What OpenVINO 2026.4 answers otherwise to the models as they are, too.
 KNOWN = {
     "silero_vad_16k_op15": "OpenVINO has no If of dynamic rank",
-    "squeezenet.qdq.s8s8.pt.8bit": "OpenVINO's integers saturate",
 }
 # Prior boxes become constants, and what is fused into f16 may need f32; weights of few bits would need four times as much.
 LARGER = 1.4
@@ -63,7 +62,7 @@ class Optimized(unittest.TestCase):
                 if core is None or model.stem in KNOWN:
                     continue
                 inputs = check_outputs.arrays(np.load(SHARED / case["npz"]), "in")
-                compiled = core.compile_model(core.read_model(xml), "CPU", {"INFERENCE_PRECISION_HINT": "f32"})
+                compiled = core.compile_model(core.read_model(xml), "CPU", openvino_cases.EXACT)
                 results = compiled(dict(zip(compiled.inputs, inputs, strict=True)))
                 ok, text = check_outputs.check(case, [results[port] for port in compiled.outputs])
                 self.assertTrue(ok, f"in OpenVINO: {text}")
