@@ -308,9 +308,9 @@ class CompiledModel {
   /// size depends on values. Throws Error(bad_input) when the model cannot run on them.
   LAMINA_API std::vector<Port> output_ports(const std::vector<Dims>& input_shapes) const;
   /// Plans for inputs of these shapes (in the model's order) now, so that the first run with them need not,
-  /// and save() writes the plan. Parts whose shapes depend on values are planned when they run. Throws
-  /// Error(bad_input) when the model cannot run on them, Error(over_limit), and Error(canceled) when a stop
-  /// is requested, by `stop` or by Options::stop.
+  /// and save() writes the plan. Sizes that only a run finds, of parts that depend on values and of variables
+  /// without a fixed size, are planned in that run. Throws Error(bad_input) when the model cannot run on them,
+  /// Error(over_limit), and Error(canceled) when a stop is requested, by `stop` or by Options::stop.
   LAMINA_API void plan(const std::vector<Dims>& input_shapes, const std::stop_token& stop = {}) const;
   /// Number of plans in memory: one for each combination of input shapes, and for parts whose shapes depend
   /// on values.

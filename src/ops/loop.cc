@@ -157,7 +157,7 @@ std::vector<TensorType> parameter_types(const Loop& op, const InferContext& c, c
 
 /// Widens the types of carried values until an iteration leaves them as they are.
 std::vector<TensorType> stable_results(const InferContext& c, const Places& p,
-                                        std::vector<TensorType>& parameters) {
+                                       std::vector<TensorType>& parameters) {
   std::vector<TensorType> results;
   for (int pass = 0; pass < 4; ++pass) {
     results = types_of_results(c, c.bodies()[0], parameters, true);
