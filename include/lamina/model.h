@@ -309,8 +309,8 @@ class CompiledModel {
   LAMINA_API std::vector<Port> output_ports(const std::vector<Dims>& input_shapes) const;
   /// Plans for inputs of these shapes (in the model's order) now, so that the first run with them need not,
   /// and save() writes the plan. Sizes that only a run finds, of parts that depend on values and of variables
-  /// without a fixed size, are planned in that run. Throws Error(bad_input) when the model cannot run on them,
-  /// Error(over_limit), and Error(canceled) when a stop is requested, by `stop` or by Options::stop.
+  /// without a fixed size, are planned in that run. Throws Error(bad_input) when the model cannot run on
+  /// them, Error(over_limit), and Error(canceled) when a stop is requested, by `stop` or by Options::stop.
   LAMINA_API void plan(const std::vector<Dims>& input_shapes, const std::stop_token& stop = {}) const;
   /// Number of plans in memory: one for each combination of input shapes, and for parts whose shapes depend
   /// on values.
