@@ -104,6 +104,27 @@ CASES = {
         interrupted(load, after=1.0)
         interrupted(lambda: [lamina.Model(text) for _ in range(1000)])
     """,
+    "graph, plan and profile": """
+        m = lamina.load(models.long_to_compile(8000, "rows"), threads=1)
+        rows = lambda count: np.zeros((count, 8), np.float32)
+        interrupted(lambda: m.graph("both"))
+        interrupted(lambda: [m.plan([count, 8]) for count in range(100, 200)])
+        interrupted(lambda: m.profile(rows(5), seconds=1000))
+        interrupted(lambda: m.graph("runtime", rows(6), seconds=1000))
+        assert "<svg" in m.graph("after") and m(rows(7))[0].shape == (7, 8)
+    """,
+    "optimize": """
+        import tempfile
+        with tempfile.TemporaryDirectory() as folder:
+            xml, text = folder + "/m.xml", models.long_to_compile(8000)
+            def optimize():
+                while True:
+                    lamina.optimize(text, xml)
+            interrupted(optimize, after=1)
+            assert not os.path.exists(xml) or lamina.load(xml)
+            lamina.optimize(models.relu(), xml)
+            assert sorted(os.listdir(folder)) == ["m.bin", "m.xml"]
+    """,
     "a handler that raises nothing": """
         seen = []
         signal.signal(signal.SIGINT, lambda *_: seen.append(1))
