@@ -43,6 +43,20 @@ std::string bash_values(const CLI::App& verb) {
   return out;
 }
 
+/// The cases of one verb: what its positional arguments are, where they come before all options. Files need
+/// no case.
+std::string bash_positionals(const CLI::App& verb) {
+  std::string out;
+  int position = 2;  // after the program and the verb
+  for (const auto& entry : option_entries(verb)) {
+    if (!entry.positional) continue;
+    if (!entry.words.empty() || entry.takes_folder())
+      out += fmt::format("    {}:{}) {}; return ;;\n", verb.get_name(), position, bash_value(entry));
+    ++position;
+  }
+  return out;
+}
+
 /// "[" and ":" mean something in a description of zsh's _arguments.
 std::string zsh_text(const std::string& text) {
   std::string out;
@@ -78,12 +92,13 @@ std::string zsh_argument(const OptionEntry& entry) {
 }  // namespace
 
 std::string bash_completion(const CLI::App& app) {
-  std::string verbs, options, values;
+  std::string verbs, options, values, positionals;
   for (const auto* verb : verb_entries(app)) {
     verbs += verb->get_name() + " ";
     options +=
         fmt::format("    {}) options='{}' ;;\n", verb->get_name(), fmt::join(offered_names(*verb), " "));
     values += bash_values(*verb);
+    positionals += bash_positionals(*verb);
   }
   return fmt::format(R"(# Completion of the command lamina for bash; made from its options.
 _lamina_files() {{
@@ -108,16 +123,18 @@ _lamina() {{
 {2}    help:*) mapfile -t COMPREPLY < <(compgen -W '{0}' -- "$cur"); return ;;
   esac
   if [[ $cur != -* ]]; then
+    case $verb:$COMP_CWORD in
+{3}    esac
     _lamina_files
     return
   fi
   case $verb in
-{3}  esac
+{4}  esac
   mapfile -t COMPREPLY < <(compgen -W "$options" -- "$cur")
 }}
 complete -F _lamina lamina
 )",
-                     verbs, fmt::join(offered_names(app), " "), values, options);
+                     verbs, fmt::join(offered_names(app), " "), values, positionals, options);
 }
 
 std::string zsh_completion(const CLI::App& app) {
