@@ -59,8 +59,8 @@ asan: ## run the tests under the address and undefined-behaviour sanitizers, tho
 tsan: ## run the tests of requests and threads under the thread sanitizer, then random requests for STRESS_MINUTES=10
 	@scripts/bootstrap --test-models
 	@scripts/tbb-with-tsan
-	@$(call cmake,tsan,--target exec_tests --target api_tests --target kernels_tests --target base_tests)
-	@ctest --preset tsan -R '^(exec|api|kernels|base)$$'
+	@$(call cmake,tsan,--target exec_tests --target api_tests --target kernels_tests --target base_tests --target c_interface_tests)
+	@ctest --preset tsan -R '^(exec|api|kernels|base|c_interface)$$'
 	@LAMINA_SEED=$${LAMINA_SEED:-$$(date +%s)} LAMINA_STRESS_MINUTES=$(STRESS_MINUTES) \
 	  TSAN_OPTIONS=suppressions=cmake/tsan.supp:halt_on_error=0:exitcode=66 \
 	  build/tsan/bin/api_tests --gtest_brief=1 --gtest_filter='Stress.*'
