@@ -52,12 +52,12 @@ foreign: ## run packages from PyPI that call ONNX Runtime (OCR, speech, file typ
 	@.deps/python/bin/python3 tests/python/foreign/compare.py
 
 asan: ## run the tests under the address and undefined-behaviour sanitizers, those of the Python package, too
-	@scripts/bootstrap --test-models --python
+	@scripts/bootstrap --test-models --sanitize --python
 	@$(call cmake,asan)
 	@ctest --preset asan -j $(JOBS)
 
 tsan: ## run the tests of requests and threads under the thread sanitizer, then random requests for STRESS_MINUTES=10
-	@scripts/bootstrap --test-models
+	@scripts/bootstrap --test-models --sanitize
 	@scripts/tbb-with-tsan
 	@$(call cmake,tsan,--target exec_tests --target api_tests --target kernels_tests --target base_tests --target c_interface_tests)
 	@ctest --preset tsan -R '^(exec|api|kernels|base|c_interface)$$'
