@@ -28,7 +28,7 @@ if preload := os.environ.get("LAMINA_PYTHON_PRELOAD"):
     # The sanitizer looks for the functions that throw when it begins: the C++ library must be there by then. Python keeps
     # objects until the end of the process, which are no leaks of ours.
     environment["LD_PRELOAD"] = f"{preload} libstdc++.so.6"
-    environment["ASAN_OPTIONS"] = "detect_leaks=0:" + environment.get("ASAN_OPTIONS", "")
+    environment["ASAN_OPTIONS"] = environment.get("ASAN_OPTIONS", "") + ":detect_leaks=0"  # the last one counts
     environment["PYTHONMALLOC"] = "malloc"  # Python's own allocator hides what is freed
 files = sys.argv[1:]
 command = [str(python), "-m", "pytest", "-q", "-p", "no:cacheprovider", "-rs", *files]
