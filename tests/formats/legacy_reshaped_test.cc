@@ -34,7 +34,7 @@ TEST(LegacyReshaped, AutomaticPadsRoundAsTheFileDoes) {
   const Tensor two = floats({2, 1, 1, 5}, {1, 2, 3, 4, 5, 6, 7, 8, 9, 10});
   const auto down = convolution("same_lower", 5, 2).reshaped(4, two);
   EXPECT_EQ(down.shape(), (Dims{2, 1, 1, 2}));
-  EXPECT_EQ(values(down), (Values{3, 7, 13, 17}));
+  EXPECT_EQ(values(down), (Values{1, 5, 6, 15}));
   const auto up = convolution("same_lower", 5, 3).reshaped(4, two);
   EXPECT_EQ(values(up), (Values{1, 5, 9, 6, 15, 19}));
   EXPECT_EQ(shape_of(convolution("same_lower", 5, 2), 4, {1, 1, 1, 9}), (Dims{1, 1, 1, 4}));
@@ -52,11 +52,19 @@ TEST(LegacyReshaped, EachAxisRoundsAsItsOwnSizesTell) {
       {1, 1, 3, 3}};
   EXPECT_EQ(shape_of(mixed, 4, {1, 1, 7, 5}), (Dims{1, 1, 4, 2}));
   EXPECT_EQ(shape_of(mixed, 4, {1, 1, 5, 7}), (Dims{1, 1, 3, 3}));
+  const OneLayer untold{
+      "Pooling",
+      R"(kernel="2,2" strides="2,2" pads_begin="0,0" auto_pad="same_lower" pool-method="max")",
+      {1, 1, 5, 4},
+      counted(20),
+      {1, 1, 2, 2}};
+  EXPECT_EQ(shape_of(untold, 4, {1, 1, 7, 7}), (Dims{1, 1, 3, 3})) << "the last axis follows the other one";
 }
 
-TEST(LegacyReshaped, RoundingDownThatNoPadsGive) {
-  EXPECT_NE(refusal(convolution("same_lower", 5, 2, 1), 4, {2, 1, 1, 5}).find("gives no output of 2"),
-            std::string::npos);
+TEST(LegacyReshaped, RoundingDownThatLeavesPixelsOut) {
+  const auto points = convolution("same_lower", 5, 2, 1);
+  EXPECT_EQ(values(points.reshaped(4, floats({1, 1, 1, 7}, counted(7)))), (Values{1, 3, 5}));
+  EXPECT_NE(refusal(points, 4, {2, 1, 1, 1}).find("give no output from an input of 1"), std::string::npos);
 }
 
 TEST(LegacyReshaped, TransposedConvolutionsKeepWhatTheFileAdds) {
@@ -116,6 +124,17 @@ TEST(LegacyReshaped, PatternsOfTheInputsSizes) {
             (Dims{12, 3, 4, 4}));
 }
 
+// The ones that the file has more or fewer than the pattern makes do not fix the other sizes.
+TEST(LegacyReshaped, PatternsThatTheSizesOverruleByOnes) {
+  const OneLayer flat{"Flatten", R"(axis="1")", {1, 3, 2, 2}, counted(12), {1, 12, 1, 1}};
+  EXPECT_EQ(shape_of(flat, 3, {1, 3, 2, 2}), (Dims{1, 12, 1, 1}));
+  EXPECT_EQ(shape_of(flat, 3, {2, 3, 4, 4}), (Dims{2, 48, 1, 1}));
+  const OneLayer pattern{"Reshape", R"(dim="0,-1")", {1, 3, 2, 2}, counted(12), {1, 12, 1, 1}};
+  EXPECT_EQ(shape_of(pattern, 3, {1, 3, 4, 4}), (Dims{1, 48, 1, 1}));
+  const OneLayer fewer{"Reshape", R"(dim="0,1,-1")", {1, 3, 2, 2}, counted(12), {1, 12}};
+  EXPECT_EQ(shape_of(fewer, 3, {2, 3, 4, 4}), (Dims{2, 48}));
+}
+
 TEST(LegacyReshaped, InterpsKeepSizesOrRatios) {
   const OneLayer by_sizes{"Interp", R"(align_corners="1")", {1, 1, 2, 3}, counted(6), {1, 1, 4, 9}};
   EXPECT_EQ(shape_of(by_sizes, 3, {2, 1, 2, 3}), (Dims{2, 1, 4, 9}));
@@ -139,6 +158,28 @@ TEST(LegacyReshaped, InterpsKeepSizesOrRatios) {
                          counted(4),
                          {1, 1, 4, 4}};
   EXPECT_EQ(shape_of(nothing, 3, {2, 1, 2, 2}), (Dims{2, 1, 4, 4}));
+}
+
+TEST(LegacyReshaped, InterpsReadFactorsAsTheInferenceEngineDid) {
+  const auto interp = [](const char* factors, std::int64_t in, std::int64_t out) {
+    return OneLayer{"Interp",
+                    fmt::format(R"({} align_corners="0")", factors),
+                    {1, 1, in, in},
+                    counted(static_cast<std::size_t>(in * in)),
+                    {1, 1, out, out}};
+  };
+  // 100 * 0.58f is 58 and 50 * 0.29f is 14.5 in floats, in doubles a bit less than 58 and 14.5.
+  EXPECT_EQ(shape_of(interp(R"(factor="0.58")", 10, 5), 3, {1, 1, 100, 100}), (Dims{1, 1, 58, 58}));
+  EXPECT_EQ(shape_of(interp(R"(factor="0.29")", 100, 29), 3, {1, 1, 50, 50}), (Dims{1, 1, 14, 14}));
+  EXPECT_EQ(shape_of(interp(R"(zoom_factor="0.5")", 4, 2), 3, {1, 1, 8, 8}), (Dims{1, 1, 4, 4}));
+  EXPECT_EQ(shape_of(interp(R"(shrink_factor="0.5")", 4, 8), 3, {1, 1, 5, 5}), (Dims{1, 1, 10, 10}));
+  EXPECT_EQ(shape_of(interp(R"(zoom_factor="2" shrink_factor="1" factor="1.0")", 4, 7), 3, {1, 1, 5, 5}),
+            (Dims{1, 1, 9, 9}));
+  EXPECT_EQ(shape_of(interp(R"(zoom_factor="1" shrink_factor="1" factor="1.5")", 4, 6), 3, {1, 1, 6, 6}),
+            (Dims{1, 1, 9, 9}));
+  EXPECT_EQ(shape_of(interp(R"(zoom_factor="100000" shrink_factor="-3")", 4, 8), 3, {1, 1, 5, 5}),
+            (Dims{1, 1, 10, 10}))
+      << "factors that are none leave the ratio";
 }
 
 TEST(LegacyReshaped, ResamplesRoundAsTheFileDoes) {

@@ -82,8 +82,41 @@ TEST(LegacyWindow, AutomaticPads) {
   EXPECT_EQ(c("valid", 2).values(4), (Values{21, 43}));
   EXPECT_EQ(c("same_upper", 3).values(4), (Values{21, 43, 5}));
   EXPECT_EQ(c("same_lower", 3).values(4), (Values{10, 32, 54}));
-  EXPECT_EQ(c("same_lower", 2).values(4), (Values{21, 43})) << "as old readers rounded";
+  EXPECT_EQ(c("same_lower", 2).values(4), (Values{10, 32})) << "rounded down, the last window is left out";
   EXPECT_NE(c("same_upper", 5).refusal(4).find("an output of 5 along axis 3"), std::string::npos);
+}
+
+// Old versions of the Inference Engine rounded the number of windows down, not the padding.
+TEST(LegacyWindow, AutomaticPadsOfOutputsThatAreRoundedDown) {
+  const auto c = [](std::int64_t kernel, std::int64_t stride, std::int64_t in, std::int64_t out,
+                    const Values& weights) {
+    return OneLayer{
+        "Convolution",
+        fmt::format(R"(kernel="1,{}" strides="1,{}" pads_begin="0,0" output="1" auto_pad="same_lower")",
+                    kernel, stride),
+        {1, 1, 1, in},
+        counted(static_cast<std::size_t>(in)),
+        {1, 1, 1, out},
+        {blob("weights", weights)}};
+  };
+  EXPECT_EQ(c(3, 2, 5, 2, {1, 10, 100}).values(4), (Values{210, 432}));
+  EXPECT_EQ(c(3, 2, 5, 3, {1, 10, 100}).values(4), (Values{210, 432, 54}));
+  EXPECT_EQ(c(5, 3, 7, 2, {1, 1, 1, 1, 1}).values(4), (Values{6, 20}));
+  EXPECT_EQ(c(1, 2, 5, 2, {1}).values(4), (Values{1, 3})) << "a pixel that is in no window";
+  const OneLayer pool{
+      "Pooling",
+      R"(kernel="3,3" strides="2,2" pads_begin="0,0" auto_pad="same_lower" pool-method="max")",
+      {1, 1, 5, 5},
+      counted(25),
+      {1, 1, 2, 2}};
+  EXPECT_EQ(pool.values(4), (Values{7, 9, 17, 19}));
+  const OneLayer mean{
+      "Pooling",
+      R"(kernel="1,2" strides="1,2" pads_begin="0,0" auto_pad="same_lower" pool-method="avg")",
+      {1, 1, 1, 5},
+      counted(5),
+      {1, 1, 1, 2}};
+  EXPECT_EQ(mean.values(4), (Values{0.5F, 2.5F}));
 }
 
 TEST(LegacyWindow, Deconvolution) {

@@ -1,7 +1,10 @@
 // Interp and Resample: bilinear and nearest resizing of pictures.
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <numeric>
+#include <optional>
+#include <vector>
 
 #include "formats/ir/legacy/lowering.h"
 #include "ops/movement.h"
@@ -11,7 +14,7 @@
 namespace lamina::ir::legacy {
 namespace {
 
-constexpr std::int64_t kMaxFactor = 1 << 16;
+constexpr int kMaxFactor = 1 << 16;
 
 /// The sizes of the output's spatial axes in the file.
 Ints declared_spatial(Lowering& c) {
@@ -56,21 +59,36 @@ std::optional<Ints> sizes_of_input(Lowering& c) {
   return given;
 }
 
-/// 0 is what some writers gave a factor that does not matter.
-std::int64_t factor(Lowering& c, const char* name) {
-  const auto written = c.integer(name, 1), value = written == 0 ? 1 : written;
-  c.require(value >= 1 && value <= kMaxFactor, "{} is {}, wanted 1 to {}", name, value, kMaxFactor);
-  return value;
+/// A size that follows from a size; nothing where it does not.
+using SizeRule = std::function<std::optional<std::int64_t>(std::int64_t in)>;
+
+/// Caffe's rule: shrink, then zoom, of the padded size. 0 is what some writers gave a factor that does not
+/// matter.
+SizeRule shrink_and_zoom(double shrink, double zoom, std::int64_t pads) {
+  const auto whole = [](double x) { return x == 0 ? 1 : static_cast<std::int64_t>(x); };
+  const auto is_whole = [](double x) { return x >= 0 && x <= kMaxFactor && x == std::floor(x); };
+  if (!is_whole(shrink) || !is_whole(zoom)) return [](std::int64_t) { return std::nullopt; };
+  return [by = whole(shrink), more = whole(zoom) - 1, pads](std::int64_t in) {
+    const std::int64_t small = (in + pads - 1) / by + 1;
+    return small + (small - 1) * more;
+  };
 }
 
-/// Caffe's rule: shrink, then zoom, of the padded size.
-std::int64_t resized(Lowering& c, const char* name, std::int64_t padded) {
-  if (const auto size = c.integer(name, 0); size > 0) return size;
-  const auto zoom = factor(c, "zoom_factor"), shrink = factor(c, "shrink_factor");
-  if (const double by = c.number("factor", 0); by > 0 && by <= static_cast<double>(kMaxFactor))
-    return static_cast<std::int64_t>(static_cast<double>(padded) * by);
-  const std::int64_t small = (padded - 1) / shrink + 1;
-  return small + (small - 1) * (zoom - 1);
+/// The Inference Engine's rule: a product of floats, without its fraction.
+SizeRule product(double factor) {
+  if (!(factor > 0 && factor <= kMaxFactor)) return [](std::int64_t) { return std::nullopt; };
+  return [by = static_cast<float>(factor)](std::int64_t in) {
+    return static_cast<std::int64_t>(static_cast<float>(in) * by);
+  };
+}
+
+/// What the factors may mean. Those of zoom and shrink go before the other one.
+std::vector<SizeRule> factor_rules(Lowering& c, std::int64_t pads) {
+  const double zoom = c.number("zoom_factor", 0), shrink = c.number("shrink_factor", 0),
+               factor = c.number("factor", 0);
+  if (zoom == 0 && shrink == 0 && factor > 0) return {product(factor)};
+  return {shrink_and_zoom(shrink, zoom, pads), product((zoom == 0 ? 1 : zoom) / (shrink == 0 ? 1 : shrink)),
+          product(factor)};
 }
 
 /// A negative padding takes pixels away.
@@ -84,20 +102,31 @@ ValueId cropped(Lowering& c, ValueId x, std::int64_t begin, std::int64_t end) {
                "cropped");
 }
 
+/// The sizes by the first rule that gives the file's own ones.
+std::optional<Ints> interp_sizes_by_factors(Lowering& c, std::int64_t pads) {
+  const std::int64_t fixed[] = {c.integer("height", 0), c.integer("width", 0)};
+  const auto rows = c.declared_sizes(2), columns = c.declared_sizes(3);
+  if (!rows || !columns) return {};
+  for (const auto& rule : factor_rules(c, pads)) {
+    const auto sizes = [&](std::int64_t height, std::int64_t width) -> std::optional<Ints> {
+      const auto h = fixed[0] > 0 ? fixed[0] : rule(height), w = fixed[1] > 0 ? fixed[1] : rule(width);
+      if (!h || !w) return {};
+      return Ints{*h, *w};
+    };
+    if (sizes(rows->in, columns->in) == Ints{rows->out, columns->out})
+      return sizes(c.known_size(0, 2), c.known_size(0, 3));
+  }
+  return {};
+}
+
 /// Height and width as attributes, a second input, the file's sizes or factors give them.
 Ints interp_sizes(Lowering& c, std::int64_t pads) {
   const auto height = c.integer("height", 0), width = c.integer("width", 0);
   if (height > 0 && width > 0) return {height, width};
   if (const auto asked = sizes_of_input(c)) return *asked;
   if (c.sizes_hold()) return as_declared(c);
-  const auto by_factors = [&](std::int64_t rows, std::int64_t columns) {
-    return Ints{resized(c, "height", rows + pads), resized(c, "width", columns + pads)};
-  };
-  const auto rows = c.declared_sizes(2), columns = c.declared_sizes(3);
-  const bool factors_hold =
-      rows && columns && by_factors(rows->in, columns->in) == Ints{rows->out, columns->out};
-  if (!factors_hold) return as_declared(c);
-  return by_factors(c.known_size(0, 2), c.known_size(0, 3));
+  if (const auto sizes = interp_sizes_by_factors(c, pads)) return *sizes;
+  return as_declared(c);
 }
 
 void interp(Lowering& c) {
@@ -123,7 +152,7 @@ void interp(Lowering& c) {
 Ints resample_sizes(Lowering& c) {
   if (const auto asked = sizes_of_input(c)) return *asked;
   const double by = c.number("factor", 0);
-  c.require(by >= 0 && by <= static_cast<double>(kMaxFactor), "factor is {}, wanted more than 0", by);
+  c.require(by >= 0 && by <= kMaxFactor, "factor is {}, wanted more than 0", by);
   if (by == 0) return as_declared(c);
   Ints sizes = declared_spatial(c);
   for (std::size_t i = 0; i < sizes.size(); ++i) {

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <functional>
 #include <numeric>
+#include <optional>
 
 #include "formats/ir/legacy/lowering.h"
 #include "ops/gathering.h"
@@ -43,8 +44,28 @@ Ints declared_pattern(Lowering& c) {
 /// The pattern for an input of that shape.
 using PatternOf = std::function<Ints(const Shape& in)>;
 
+/// The sizes `now` with the ones of the file's sizes, where a pattern makes `made` of the file's input;
+/// nothing where the two differ in more than ones.
+std::optional<Ints> with_declared_ones(const Dims& declared, const Dims& made, const Dims& now) {
+  Ints out;
+  std::size_t i = 0;
+  const auto skip = [&] { return made[i] == 1 && now[i] == 1; };
+  for (const auto size : declared) {
+    while (i < made.size() && made[i] != size && skip()) ++i;
+    if (i < made.size() && made[i] == size)
+      out.push_back(now[i++]);
+    else if (size == 1)
+      out.push_back(1);
+    else
+      return {};
+  }
+  while (i < made.size() && skip()) ++i;
+  return i == made.size() ? std::optional(out) : std::nullopt;
+}
+
 /// The file's sizes go before its attributes: readers of that time looked at nothing else, and there are
-/// files whose attributes are of an earlier stage of the network. A pattern that agrees with them is kept.
+/// files whose attributes are of an earlier stage of the network. A pattern that agrees with them is kept,
+/// and so is one when the model is read with another rank, about which the file's sizes say nothing.
 Ints agreeing_pattern(Lowering& c, const PatternOf& pattern_of) {
   Ints pattern = pattern_of(c.shape(0));
   const Shape in = c.declared_input();
@@ -53,7 +74,11 @@ Ints agreeing_pattern(Lowering& c, const PatternOf& pattern_of) {
   const auto made = reshaped_sizes(in.sizes(), pattern_of(in));
   const std::size_t count = element_count(in.sizes());
   const bool both_fit = made && element_count(*made) == count && element_count(declared) == count;
-  return both_fit && *made != declared ? declared_pattern(c) : pattern;
+  if (!both_fit || *made == declared) return pattern;
+  if (!c.sizes_hold() && c.shape(0).known())
+    if (const auto now = reshaped_sizes(c.shape(0).sizes(), pattern))
+      if (auto sizes = with_declared_ones(declared, *made, *now)) return *sizes;
+  return declared_pattern(c);
 }
 
 void finish_reshape(Lowering& c, const PatternOf& pattern_of) {

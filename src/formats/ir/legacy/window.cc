@@ -1,13 +1,17 @@
 // Convolutions and poolings. Where an automatic padding or rounding leaves open how many windows there are,
 // the sizes of the file's ports say it.
 #include <algorithm>
+#include <optional>
+#include <utility>
 #include <vector>
 
+#include "base/work_partition.h"
 #include "formats/ir/legacy/lowering.h"
 #include "formats/ir/text.h"
 #include "ops/convolution.h"
 #include "ops/detection.h"
 #include "ops/elementwise.h"
+#include "ops/movement.h"
 #include "ops/pooling.h"
 #include "ops/require.h"
 
@@ -96,26 +100,30 @@ void split_padding(Geometry& g, std::size_t axis, std::int64_t total) {
   g.pads_end[axis] = upper ? more : less;
 }
 
-/// The axes whose outputs are rounded down. The readers of old did so for same_lower, later ones rounded up:
-/// the file's sizes tell which it was. An axis whose sizes do not tell is rounded as one whose sizes do.
+/// The axes whose outputs are rounded down. Old versions of the Inference Engine did so for same_lower, later
+/// ones rounded up: the file's sizes tell which it was. An axis whose sizes do not tell is rounded down if
+/// another one is.
 std::vector<bool> rounded_down(Lowering& c, const Geometry& g) {
-  std::vector<bool> down(g.axes()), tells(g.axes());
+  std::vector<std::optional<bool>> told(g.axes());
   for (std::size_t i = 0; i < g.axes(); ++i) {
     const auto file = c.declared_sizes(i + 2);
     if (!file) continue;
-    const std::int64_t less = file->in / g.strides[i], more = (file->in + g.strides[i] - 1) / g.strides[i];
-    c.require(file->out == less || file->out == more,
+    const std::int64_t floor = file->in / g.strides[i], ceil = ceil_div(file->in, g.strides[i]);
+    c.require(file->out == floor || file->out == ceil,
               "an output of {} along axis {} from an input of {} with stride {} and automatic padding",
               file->out, i + 2, file->in, g.strides[i]);
-    tells[i] = less != more;
-    down[i] = file->out != more;
+    if (floor != ceil) told[i] = file->out == floor;
   }
-  const bool any = std::find(down.begin(), down.end(), true) != down.end();
-  for (std::size_t i = 0; i < g.axes(); ++i) down[i] = tells[i] ? down[i] : any;
-  return down;
+  const bool any = std::find(told.begin(), told.end(), true) != told.end();
+  std::vector<bool> out;
+  for (const auto& axis : told) out.push_back(axis.value_or(any));
+  return out;
 }
 
-void resolve_same(Lowering& c, Geometry& g) {
+/// Where outputs are rounded down, the first windows are those of the number rounded up, and the last one is
+/// left out. The end padding is then exact, and negative where pixels behind the last window are in no
+/// window.
+void make_same_explicit(Lowering& c, Geometry& g) {
   if (g.auto_pad == AutoPad::explicit_) return;
   g.pads_begin.assign(g.axes(), 0);
   g.pads_end.assign(g.axes(), 0);
@@ -123,15 +131,31 @@ void resolve_same(Lowering& c, Geometry& g) {
   const auto down = rounded_down(c, g);
   if (std::find(down.begin(), down.end(), true) == down.end()) return;
   for (std::size_t i = 0; i < g.axes(); ++i) {
-    const std::int64_t in = c.known_size(0, i + 2), stride = g.strides[i];
-    const std::int64_t out = (down[i] ? in : in + stride - 1) / stride;
-    const std::int64_t total = std::max<std::int64_t>((out - 1) * stride + g.extent(i) - in, 0);
-    c.require((in + total - g.extent(i)) / stride + 1 == out,
-              "a kernel of {} with stride {} and automatic padding gives no output of {} from an input of {}",
-              g.kernel[i], stride, out, in);
-    split_padding(g, i, total);
+    const std::int64_t in = c.known_size(0, i + 2), stride = g.strides[i], all = ceil_div(in, stride);
+    split_padding(g, i, std::max<std::int64_t>((all - 1) * stride + g.extent(i) - in, 0));
+    if (!down[i]) continue;
+    const std::int64_t out = in / stride;
+    c.require(out > 0, "a stride of {} and automatic padding give no output from an input of {}", stride, in);
+    g.pads_end[i] = (out - 1) * stride + g.extent(i) - in - g.pads_begin[i];
   }
   g.auto_pad = AutoPad::explicit_;
+}
+
+/// The input as f32, without the pixels that negative end paddings take away.
+ValueId picture(Lowering& c, Geometry& g) {
+  Ints axes, ends;
+  for (std::size_t i = 0; i < g.axes(); ++i)
+    if (const auto end = std::exchange(g.pads_end[i], std::max<std::int64_t>(g.pads_end[i], 0)); end < 0) {
+      axes.push_back(static_cast<std::int64_t>(i) + 2);
+      ends.push_back(end);
+    }
+  const ValueId x = c.real(0);
+  if (axes.empty()) return x;
+  const Ints zeros(axes.size(), 0), ones(axes.size(), 1);
+  return c.add(Slice{},
+               {x, c.constant(zeros, "crop_begin"), c.constant(ends, "crop_end"),
+                c.constant(ones, "crop_step"), c.constant(axes, "crop_axes")},
+               "cropped");
 }
 
 std::int64_t known_channels(Lowering& c) {
@@ -174,18 +198,18 @@ void convolution(Lowering& c) {
   c.want_inputs(1, 3);
   Geometry g = geometry(c, true);
   const Channels n = grouped(c);
-  resolve_same(c, g);
+  make_same_explicit(c, g);
+  const ValueId x = picture(c, g);
   Convolution op;
   g.give(op);
   op.groups = n.groups;
-  std::vector<ValueId> inputs = {c.real(0),
-                                 operand(c, 1, "weights", weights_shape(n.out, n.in / n.groups, g))};
+  std::vector<ValueId> inputs = {x, operand(c, 1, "weights", weights_shape(n.out, n.in / n.groups, g))};
   if (const ValueId bias = biases(c, 2, n.out); bias.valid()) inputs.push_back(bias);
   c.finish(op, inputs);
 }
 
 /// Automatic paddings of a transposed convolution: what its full result has too much.
-void resolve_transposed(Lowering& c, Geometry& g, Ints& output_padding) {
+void make_transposed_explicit(Lowering& c, Geometry& g, Ints& output_padding) {
   output_padding.assign(g.axes(), 0);
   if (g.auto_pad == AutoPad::explicit_) return;
   for (std::size_t i = 0; i < g.axes(); ++i) {
@@ -208,7 +232,7 @@ void deconvolution(Lowering& c) {
   Geometry g = geometry(c, true);
   const Channels n = grouped(c);
   ConvolutionBackpropData op;
-  resolve_transposed(c, g, op.output_padding);
+  make_transposed_explicit(c, g, op.output_padding);
   g.give(op);
   op.groups = n.groups;
   std::vector<ValueId> inputs = {c.real(0),
@@ -232,7 +256,9 @@ void deformable_convolution(Lowering& c) {
   c.want_inputs(2, 4);
   Geometry g = geometry(c, true);
   const Channels n = grouped(c);
-  resolve_same(c, g);
+  make_same_explicit(c, g);
+  for (const auto end : g.pads_end)  // taps may lie anywhere, so no pixels can be left out
+    c.require(end >= 0, "automatic padding that leaves out {} pixels of {}", -end, to_string(c.shape(0)));
   DeformableConvolution op;
   g.give(op);
   op.group = n.groups;
@@ -245,7 +271,8 @@ void binary_convolution(Lowering& c) {
   c.want_inputs(1, 1);
   Geometry g = geometry(c, true);
   const Channels n = grouped(c);
-  resolve_same(c, g);
+  make_same_explicit(c, g);
+  const ValueId x = picture(c, g);
   const auto in = c.integer("input", n.in);
   c.require(in == n.in, "input=\"{}\", but the input has {} channels", in, n.in);
   const std::string mode = c.word("mode", "xnor-popcount");
@@ -255,7 +282,7 @@ void binary_convolution(Lowering& c) {
   op.groups = n.groups;
   op.pad_value = c.number("pad_value", 0);
   const ValueId weights = c.constant(c.bits("weights", weights_shape(n.out, n.in / n.groups, g)), "weights");
-  finish_with_bias(c, op, {c.real(0), weights}, 1, n.out, g.axes());
+  finish_with_bias(c, op, {x, weights}, 1, n.out, g.axes());
 }
 
 WindowRounding counting(RoundingType rounding) {
@@ -292,7 +319,8 @@ void pooling(Lowering& c) {
   c.want_inputs(1, 1);
   Geometry g = geometry(c, false);
   const RoundingType type = rounding(c, g);
-  resolve_same(c, g);
+  make_same_explicit(c, g);
+  const ValueId x = picture(c, g);
   const std::string method = c.word("pool-method", "max");
   c.require(method == "max" || method == "avg", "pool-method=\"{}\", wanted max or avg",
             method.substr(0, 80));
@@ -301,14 +329,14 @@ void pooling(Lowering& c) {
     g.give(op);
     op.kernel = g.kernel;
     op.rounding_type = type;
-    return c.finish(op, {c.real(0)});
+    return c.finish(op, {x});
   }
   AvgPool op;
   g.give(op);
   op.kernel = g.kernel;
   op.rounding_type = type;
   op.exclude_pad = c.boolean("exclude-pad", false);
-  c.finish(op, {c.real(0)});
+  c.finish(op, {x});
 }
 
 }  // namespace
