@@ -33,6 +33,11 @@ struct AllActivities {
   ConditionVariable resumed;
   Activity* first = nullptr;
   std::thread::id owner;  // the thread that began the quiescent state
+  /// The thread that forks, from before_fork() on: it has the mutex, and handlers of fork() that are not ours
+  /// may use lamina there.
+  std::atomic<std::thread::id> forking{};
+
+  bool forks_here() const { return forking.load(std::memory_order_relaxed) == std::this_thread::get_id(); }
 
   bool is_wanted_by_another() const {
     return Activity::wanted_.load() && owner != std::this_thread::get_id();
@@ -91,15 +96,18 @@ AllActivities& all() {
 int& depth_of_work() noexcept { return work; }
 
 CountsAsPaused::CountsAsPaused() noexcept : depth_(std::exchange(work, 0)) {
-  auto& a = all();
-  const std::lock_guard lock(a.mutex);
-  chain_ = a.pause();
+  const Quiescence::Undisturbed lock;
+  chain_ = all().pause();
 }
 
 CountsAsPaused::~CountsAsPaused() {
   work = depth_;
   if (chain_ == nullptr) return;
   auto& a = all();
+  if (a.forks_here()) {
+    a.resume_now(chain_);
+    return;
+  }
   std::unique_lock lock(a.mutex);
   a.resume(chain_, lock);
 }
@@ -123,35 +131,34 @@ bool InUsersCallback::is_here() noexcept { return users_code > 0; }
 
 void Activity::enlist() noexcept {
   auto& a = all();
-  std::lock_guard lock(a.mutex);
+  const Quiescence::Undisturbed lock;
   after_ = a.first;
   if (after_ != nullptr) after_->before_ = this;
   a.first = this;
 }
 
 void Activity::delist() noexcept {
-  auto& a = all();
-  std::lock_guard lock(a.mutex);
-  a.remove(*this);
+  const Quiescence::Undisturbed lock;
+  all().remove(*this);
 }
 
 bool Quiescence::may_pause_here() noexcept {
   if (Moving::is_here() || LoopHelper::is_here() || !is_wanted()) return false;
-  auto& a = all();
-  const std::lock_guard lock(a.mutex);
-  return a.must_pause(nullptr);
+  const Undisturbed lock;
+  return all().must_pause(nullptr);
 }
 
 /// Pauses the activity with all that the thread runs: a step may run a model of its own.
 void Activity::stop_here() noexcept {
   auto& a = all();
+  if (a.forks_here()) return;
   std::unique_lock lock(a.mutex);
   if (a.must_pause(nullptr)) a.resume(a.pause(), lock);
 }
 
 void Activity::urge(int by) noexcept {
   auto& a = all();
-  const std::lock_guard lock(a.mutex);
+  const Quiescence::Undisturbed lock;
   urgent_ += by;
   if (urgent_ > 0) a.resumed.notify_all();
 }
@@ -159,7 +166,7 @@ void Activity::urge(int by) noexcept {
 bool Quiescence::awaits_this_thread() noexcept {
   if (LoopHelper::is_here()) return true;
   auto& a = all();
-  const std::lock_guard lock(a.mutex);
+  const Undisturbed lock;
   return a.any([&](const Activity& x) { return a.works_here(x); });
 }
 
@@ -212,8 +219,12 @@ void Quiescence::end() noexcept {
   a.resumed.notify_all();
 }
 
-Quiescence::Undisturbed::Undisturbed() noexcept { all().mutex.lock(); }
-Quiescence::Undisturbed::~Undisturbed() { all().mutex.unlock(); }
+Quiescence::Undisturbed::Undisturbed() noexcept {
+  if (!all().forks_here()) all().mutex.lock();
+}
+Quiescence::Undisturbed::~Undisturbed() {
+  if (!all().forks_here()) all().mutex.unlock();
+}
 
 void Quiescence::fork_begins() noexcept { ++forks; }
 
@@ -223,10 +234,16 @@ void Quiescence::await_forks() noexcept {
   while (forks > 0 && Clock::now() < late) std::this_thread::sleep_for(std::chrono::microseconds(50));
 }
 
-void Quiescence::before_fork() noexcept { all().mutex.lock(); }
+void Quiescence::before_fork() noexcept {
+  auto& a = all();
+  a.mutex.lock();
+  a.forking = std::this_thread::get_id();
+}
 
 void Quiescence::after_fork_in_parent() noexcept {
-  all().mutex.unlock();
+  auto& a = all();
+  a.forking = std::thread::id();
+  a.mutex.unlock();
   end();
   --forks;
 }
@@ -243,6 +260,7 @@ void Quiescence::after_fork_in_child() noexcept {
     x->urgent_ = 0;  // a thread that urges waits, so it is not the one that forks
     if (!x->child_begins(me)) a.remove(*x);
   }
+  a.forking = std::thread::id();
   a.mutex.unlock();
   end();
 }

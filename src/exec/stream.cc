@@ -109,7 +109,7 @@ void Stream::await_helpers() const noexcept {
 }
 
 void Stream::release_arena() noexcept {
-  if (Quiescence::is_for_good()) return forget_arena();  // the process ends: helpers stand where they are
+  if (Quiescence::is_for_good()) return forget_arena();  // the process ends: helper threads are paused in it
   observer_.reset();
   arena_.reset();
 }
@@ -122,7 +122,7 @@ void Stream::forget_arena() noexcept {
 
 bool Stream::child_begins(std::thread::id) noexcept {
   helpers_->here = 0;
-  forget_arena();  // it holds what the library thinks of threads that are gone
+  forget_arena();  // oneTBB's arena counts on threads that the child does not have
   return true;
 }
 

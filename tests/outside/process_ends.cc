@@ -1,4 +1,6 @@
 // What ends a process while it uses lamina, each in a process of its own.
+#include <pthread.h>
+
 #include <map>
 #include <optional>
 
@@ -217,7 +219,33 @@ int child() {
   std::exit(kWanted);
 }
 
+/// Handlers of fork() that were registered before lamina's run while lamina's work stands still.
+int own_fork_handlers() {
+  static int calls = 0;
+  constexpr auto use = [] {
+    lamina::Options().set("PERFORMANCE_HINT", "LATENCY");
+    (void)network_of_rows().model();
+    ++calls;
+  };
+  pthread_atfork(use, use, use);
+  const auto model = compile();
+  int status = 0;
+  const auto fork_here = [&] {
+    const int before = calls;
+    const auto child = fork();
+    if (child == 0) {
+      ready(model, 1).run();
+      _exit(calls == before + 2 ? 0 : kLate);
+    }
+    status |= status_of(child);
+  };
+  std::thread(fork_here).join();  // the first use of lamina in that thread is in the handlers
+  fork_here();
+  return status == 0 && calls == 4 ? kWanted : kLate;
+}
+
 const std::map<std::string, std::function<int()>> ways{
+    {"own fork handlers", own_fork_handlers},
     {"idle", idle},
     {"used", used},
     {"callback", callback},
