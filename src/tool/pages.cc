@@ -105,7 +105,8 @@ std::string man_synopsis(const CLI::App& verb) {
 }  // namespace
 
 bool OptionEntry::takes_file() const {
-  return positional || names_one_of(type, {"FILE", "MODEL", "IMAGE", "PATH"});
+  return names_one_of(type, {"FILE", "MODEL", "IMAGE", "PATH"}) ||
+         (positional && words.empty() && !takes_folder());
 }
 bool OptionEntry::takes_folder() const { return names_one_of(type, {"FOLDER", "DIR"}); }
 

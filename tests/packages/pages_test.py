@@ -58,7 +58,9 @@ printf '%s\\n' "${{COMPREPLY[@]}}"
     def test_models(self):
         self.assertEqual(self.completed("run", "mod"), ["models"])
         self.assertEqual(self.completed("cache", ""), ["list", "prune", "verify"])
-        self.assertEqual(self.completed("cache", "list", "mo"), ["models"])
+        self.assertEqual(self.completed("cache", "list", ""), ["models", "share"])
+        zsh = next((self.root / "share/zsh").glob("*/_lamina")).read_text()
+        self.assertIn("':folder:_files -/'", zsh)
         self.assertEqual(self.completed("run", "models/a"), ["models/a model.onnx"])
 
     def test_zsh_reads_its_file(self):
