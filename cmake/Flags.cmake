@@ -40,8 +40,8 @@ if(LAMINA_SANITIZE)
   add_link_options(-fsanitize=${LAMINA_SANITIZE})
 endif()
 
-# lld where debug information makes links slow. Not mold 1.10, which is no faster here: it links c_interface_tests with
-# the address sanitizer for ever, and may let RELRO begin in a page that is not mapped.
+# lld, where scripts/bootstrap --sanitize has installed it, when debug information makes links slow. Not mold 1.10: its
+# link of c_interface_tests with the address sanitizer does not end, and its RELRO may begin in a page that is not mapped.
 find_program(LAMINA_LLD ld.lld)
 if(LAMINA_LLD AND (LAMINA_SANITIZE OR CMAKE_BUILD_TYPE STREQUAL "Debug"))
   add_link_options(-fuse-ld=lld)

@@ -59,16 +59,26 @@ def sizes_of(shape: Shape) -> list[tuple[int, int]]:
     out = []
     for size in shape:
         if isinstance(size, tuple):
-            least, most = size
-            out.append((0 if least is None else _number(least), -1 if most is None else _number(most)))
-        elif size is None or operator.index(size) == -1:
+            if len(size) != 2:
+                raise TypeError(f"a size: {size!r}, wanted {_SIZES}")
+            wanted = "a bound that is a number from 0 on, or None"
+            least, most = (None if bound is None else _number(bound, wanted) for bound in size)
+            out.append((least or 0, -1 if most is None else most))
+        elif size is None or (number := _number(size, _SIZES, least=-1)) == -1:
             out.append((0, -1))
         else:
-            out.append((_number(size), _number(size)))
+            out.append((number, number))
     return out
 
 
-def _number(size: int) -> int:
-    if isinstance(size, bool) or not 0 <= (number := operator.index(size)) < 2**63:
-        raise TypeError(f"a size: {size!r}, wanted a number from 0 on, None or -1 for any, or (least, most)")
+_SIZES = "a number from 0 on, None or -1 for any, or (least, most)"
+
+
+def _number(size: int, wanted: str, least: int = 0) -> int:
+    try:
+        number = operator.index(size)
+    except TypeError:
+        number = least - 1
+    if isinstance(size, bool) or not least <= number < 2**63:
+        raise TypeError(f"a size: {size!r}, wanted {wanted}")
     return number

@@ -198,7 +198,7 @@ std::optional<Shape> broadcast(const Shape& a, const Shape& b) {
 
 namespace {
 
-/// The sizes that both allow, by the name of the first that has one.
+/// The intersection of two ranges that overlap, with the name of a, or else of b.
 Dim merge(const Dim& a, const Dim& b) {
   const auto low = std::max(a.low(), b.low()), high = std::min(a.high(), b.high());
   const auto is = [&](const Dim& x) { return x.low() == low && x.high() == high; };

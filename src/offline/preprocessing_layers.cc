@@ -232,9 +232,9 @@ class PreprocessingLayers {
       v = node(i, what, std::move(op), {v, constant(i, what, computed, values)});
     };
     if (request_.mean_image.valid()) put("mean", Subtract{}, image_for(own));
-    if (!mean.empty()) put("mean", Subtract{}, along(i, own, mean, 61));
-    if (!scale.empty()) put("scale", Divide{}, along(i, own, scale, 62));
-    if (scaled(i)) put("scale", Divide{}, along(i, own, {*request_.scale}, 62));
+    if (!mean.empty()) put("mean", Subtract{}, along(i, computed, mean, 61));
+    if (!scale.empty()) put("scale", Divide{}, along(i, computed, scale, 62));
+    if (scaled(i)) put("scale", Divide{}, along(i, computed, {*request_.scale}, 62));
     return v;
   }
 
@@ -248,16 +248,24 @@ class PreprocessingLayers {
     return graph_.add_constant(data, fmt::format("{}/{}/values", name(i), what));
   }
 
-  Values along(std::size_t i, const TensorType& own, const Numbers& numbers, int question) const {
-    const bool divides = question == 62, wide = own.element == ElementType::f64;
-    const double least = wide ? std::numeric_limits<double>::min() : std::numeric_limits<float>::min();
+  /// T: the type that computes with these finite numbers.
+  template <class T>
+  static void require_in_range(const Numbers& numbers, bool divides) {
     for (const auto n : numbers) {
-      const double computed_with = wide ? n : static_cast<double>(static_cast<float>(n));
-      if (!std::isfinite(computed_with))
-        fail_faq(ErrorCode::bad_option, 59, "{} is more than {} has", n, wide ? "f64" : "f32");
-      if (divides && std::abs(computed_with) < least)
+      const auto computed_with = static_cast<T>(n);
+      if (!std::isfinite(computed_with)) fail_faq(ErrorCode::bad_option, 59, "{} is more than f32 has", n);
+      if (divides && std::abs(computed_with) < std::numeric_limits<T>::min())
         fail_faq(ErrorCode::bad_option, 59, "a scale of {} divides nothing", n);
     }
+  }
+
+  Values along(std::size_t i, ElementType computed, const Numbers& numbers, int question) const {
+    const bool divides = question == 62;
+    const auto& own = own_[i];
+    if (computed == ElementType::f64)
+      require_in_range<double>(numbers, divides);
+    else
+      require_in_range<float>(numbers, divides);
     Dims dims(own.shape.ranked() ? own.shape.rank() : 0, 1);
     if (numbers.size() > 1) {
       const auto axis = channels(i, own.shape, numbers.size());

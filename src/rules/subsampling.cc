@@ -77,7 +77,7 @@ class Search {
 
   void look_at(ValueId v);
   void explore();
-  void settle();
+  void compute_refused_in_full();
   void compute_in_full(ValueId v, const std::string& why);
   std::vector<ValueId> joined() const;
   std::vector<ValueId> in_order(const std::vector<ValueId>& values) const;
@@ -183,7 +183,7 @@ void Search::compute_in_full(ValueId v, const std::string& why) {
   }
 }
 
-void Search::settle() {
+void Search::compute_refused_in_full() {
   for (const auto v : found_) {
     auto& why = seen_.at(v).why_in_full;
     if (why.empty() && found_.size() >= kMostValues)
@@ -347,7 +347,7 @@ double Search::gain_of(const Subsampled& all) const {
 
 Found<Subsampled> Search::run() {
   explore();
-  settle();
+  compute_refused_in_full();
   if (!is_wanted(picture_)) return Verdict::no("{}", seen_.at(picture_).why_in_full);
   drop_what_gains_nothing();
   if (!is_wanted(picture_)) return Verdict::no("{}", seen_.at(picture_).why_in_full);

@@ -32,6 +32,7 @@ def registrations(library):
             destructor = match[1]
         elif REGISTERS.search(line) and function not in NO_DESTRUCTORS:
             yield function, destructor
+            destructor = ""
 
 
 def plain(text):

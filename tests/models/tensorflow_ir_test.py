@@ -12,7 +12,7 @@ import tempfile
 
 import numpy as np
 import tensorflow_reference as reference
-from openvino_cases import use_openvino
+from openvino_cases import EXACT, use_openvino
 from tensorflow_cases import Case
 from tensorflow_oracles import TOOL, difference, run_lamina
 from tensorflow_test import all_cases, all_networks
@@ -34,7 +34,7 @@ def run_in_openvino(core: object, model: pathlib.Path, feeds: dict[str, np.ndarr
 
     read = core.read_model(model)
     read.reshape({p: openvino.PartialShape(list(feeds[p.any_name].shape)) for p in read.inputs})
-    request = core.compile_model(read, "CPU", {"INFERENCE_PRECISION_HINT": "f32"}).create_infer_request()
+    request = core.compile_model(read, "CPU", EXACT).create_infer_request()
     request.infer(feeds)
     return [np.array(request.get_output_tensor(i).data) for i in range(len(read.outputs))]
 

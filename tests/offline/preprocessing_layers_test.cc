@@ -161,6 +161,10 @@ TEST(PreprocessingLayers, NumbersOfDoublesHaveAllTheirDigits) {
   add_preprocessing(wide, means("[1e299]"));
   const auto far = interpret(wide, {Tensor::of({1, 1}, std::vector<double>{0})}).at(0);
   EXPECT_EQ(far.data<double>()[0], -1e299);
+  auto small = model_of("f64[1,1]");
+  add_preprocessing(small, scales("[1e-299]"));
+  const auto quotient = interpret(small, {Tensor::of({1, 1}, std::vector<double>{1e-299})}).at(0);
+  EXPECT_EQ(quotient.data<double>()[0], 1);
 }
 
 TEST(PreprocessingLayers, WiderInputsOfHalvesAreNotRoundedBeforeTheirMeans) {

@@ -120,9 +120,9 @@ CASES = {
             def optimize():
                 while True:
                     lamina.optimize(text, xml)
-            interrupted(optimize, after=1)
-            assert not os.path.exists(xml) or lamina.load(xml)
             lamina.optimize(models.relu(), xml)
+            interrupted(optimize)
+            lamina.load(xml)  # the old one or a whole new one
             assert sorted(os.listdir(folder)) == ["m.bin", "m.xml"]
     """,
     "a handler that raises nothing": """

@@ -137,9 +137,9 @@ class LoopReading {
     plan.end = [&](Graph& body, const Values& outputs) {
       for (std::size_t i = 0; i < count_; ++i)
         if (carried_[i].is_sequence)
-          resolve_sequence(body, carried_[i], outputs[1 + i]);
+          widen_sequence(body, carried_[i], outputs[1 + i]);
         else
-          resolve_tensor(carried_[i].types[0], body, outputs[1 + i]);
+          widen_tensor(carried_[i].types[0], body, outputs[1 + i]);
       if (stable_) end(body, outputs);
     };
     body_ = c_.importer().import_body(c_.scope(), proto_, captured, plan);
@@ -150,7 +150,7 @@ class LoopReading {
       c_.unsupported("a carried sequence with elements of different or unknown ranks");
   }
 
-  void resolve_tensor(TensorType& type, const Graph& body, ValueId next) {
+  void widen_tensor(TensorType& type, const Graph& body, ValueId next) {
     if (is_sequence(body, next))
       c_.fail("a carried value is a tensor before an iteration and a sequence after it");
     const auto& after = body.type(next);
@@ -162,7 +162,7 @@ class LoopReading {
     stable_ = false;
   }
 
-  void resolve_sequence(const Graph& body, Carried& v, ValueId next) {
+  void widen_sequence(const Graph& body, Carried& v, ValueId next) {
     if (!is_sequence(body, next)) c_.unsupported("a carried sequence that becomes a tensor or is not known");
     const auto after = sequence_of(body, next);
     if (v.appended) {
@@ -173,14 +173,14 @@ class LoopReading {
     if (form == SequenceForm::absent || after.form == SequenceForm::absent) {
       if (form != after.form) c_.unsupported("a carried optional that has a value in some iterations only");
     } else if (form == SequenceForm::listed && after.form == form && after.values.size() == v.types.size()) {
-      for (std::size_t i = 0; i < v.types.size(); ++i) resolve_tensor(v.types[i], body, after.values[i]);
+      for (std::size_t i = 0; i < v.types.size(); ++i) widen_tensor(v.types[i], body, after.values[i]);
     } else {
-      resolve_items(v, after, item_type(body, after));
+      widen_items(v, after, item_type(body, after));
     }
   }
 
   /// A sequence of any length, which a list becomes whose length changes.
-  void resolve_items(Carried& v, const Sequence& after, const TensorType& items) {
+  void widen_items(Carried& v, const Sequence& after, const TensorType& items) {
     const bool was_open = v.sequence.form == SequenceForm::open;
     const bool empty = after.form == SequenceForm::listed && after.values.empty();
     const bool nothing = empty || (after.form == SequenceForm::open && !items.shape.ranked());
