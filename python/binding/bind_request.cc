@@ -2,6 +2,7 @@
 #include <nanobind/stl/string.h>
 
 #include <algorithm>
+#include <chrono>
 
 #include "compiled.h"
 #include "counters.h"
@@ -64,19 +65,12 @@ class Bound {
     if (!timeout) {
       without_the_gil(stop, [&] { request_->run(); });
     } else {
-      bool over = false;
+      using Clock = std::chrono::steady_clock;
+      const auto until = Clock::now() + nanoseconds(*timeout);
       try {
-        without_the_gil(stop, [&] {
-          Interrupts::Limited limited(stop, nanoseconds(*timeout));
-          try {
-            request_->run();
-          } catch (...) {
-            over = limited.end();
-            throw;
-          }
-        });
-      } catch (const Error& error) {
-        if (over && error.code() == ErrorCode::canceled) raise_timeout(*timeout);
+        without_the_gil(stop, [&] { request_->run_for(std::max(until - Clock::now(), Clock::duration(0))); });
+      } catch (const Error& error) {  // LIMIT_RUN_SECONDS may be over before
+        if (error.code() == ErrorCode::over_limit && Clock::now() >= until) raise_timeout(*timeout);
         throw;
       }
     }

@@ -3,17 +3,15 @@
 #include <pthread.h>
 #include <signal.h>
 
-#include <algorithm>
+#include <chrono>
 #include <condition_variable>
 #include <mutex>
 #include <thread>
-#include <vector>
 
 namespace lamina::python {
 namespace {
 
 using namespace std::chrono_literals;
-using Clock = std::chrono::steady_clock;
 
 constexpr auto kLook = 50ms;  // how often the watching thread looks
 constexpr int kLooks = 40;    // after so many without work it sleeps until there is some
@@ -56,13 +54,6 @@ struct Watcher {
   std::condition_variable work;
   std::atomic<bool> asleep{false};
   std::atomic<bool> started{false};
-  struct Timed {
-    void* key;
-    Stop stop;
-    Clock::time_point until;
-    bool* over;
-  };
-  std::vector<Timed> timed;
 
   void start_thread() {  // under the mutex
     if (started) return;
@@ -88,21 +79,9 @@ struct Watcher {
     put_handler();
     std::uint64_t last = 0;
     for (int idle = 0;;) {
-      const auto now = Clock::now();
       look_at_main(last, idle);
-      auto next = now + kLook;
-      for (auto& t : timed) {
-        if (*t.over) continue;
-        if (t.until <= now) {
-          *t.over = true;
-          t.stop.function(t.stop.argument);
-        } else {
-          next = std::min(next, t.until);
-        }
-      }
-      if (!timed.empty()) idle = 0;
       if (idle < kLooks) {
-        work.wait_until(lock, next);
+        work.wait_for(lock, kLook);
         continue;
       }
       asleep.store(true);
@@ -112,7 +91,8 @@ struct Watcher {
     }
   }
 
-  /// Under the mutex.
+  /// Under the mutex. What has been stopped is stopped again at each look: an inference that had not begun
+  /// does not hear of the first time.
   void look_at_main(std::uint64_t& last, int& idle) {
     const auto now = serial.load(std::memory_order_acquire);
     if (state.load() == none) {
@@ -127,9 +107,9 @@ struct Watcher {
     }
     int was = watched;
     if (state.compare_exchange_strong(was, seen)) put_handler();
-    if (was == none || !signalled.exchange(false)) return;
-    stopped.store(true);
-    stop.function(stop.argument);
+    if (was == none) return;
+    if (signalled.exchange(false)) stopped.store(true);
+    if (stopped.load()) stop.function(stop.argument);
   }
 };
 
@@ -176,24 +156,6 @@ bool Interrupts::Watched::end() noexcept {
   if (watcher.state.exchange(Watcher::none) != Watcher::seen) return false;
   const std::lock_guard lock(watcher.mutex);  // it may be stopping this work
   return watcher.stopped.load();
-}
-
-Interrupts::Limited::Limited(Stop stop, std::chrono::nanoseconds time)
-    : stop_(stop), until_(Clock::now() + time) {
-  auto& watcher = *the_watcher.load();
-  const std::lock_guard lock(watcher.mutex);
-  watcher.start_thread();
-  watcher.timed.push_back({this, stop, until_, &over_});
-  watcher.work.notify_one();
-}
-
-bool Interrupts::Limited::end() noexcept {
-  if (!on_) return over_;
-  on_ = false;
-  auto& watcher = *the_watcher.load();
-  const std::lock_guard lock(watcher.mutex);
-  std::erase_if(watcher.timed, [this](const Watcher::Timed& t) { return t.key == this; });
-  return over_;
 }
 
 }  // namespace lamina::python

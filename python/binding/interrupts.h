@@ -1,18 +1,18 @@
 #pragma once
-/// Ctrl-C and time limits while the library works.
+/// Ctrl-C while the library works.
 ///
 /// Python's handlers of signals run in the main thread, between two instructions of its program; so during a
 /// call of the library they wait for its end. A thread of the binding therefore looks at each call of the
 /// main thread that takes longer than a few hundredths of a second: it puts a handler before Python's own for
 /// SIGINT, and stops the call's work when one arrives. A short call only writes two words.
 #include <atomic>
-#include <chrono>
 
 #include "gil.h"
 
 namespace lamina::python {
 
-/// What stops the work of a call, from any thread.
+/// What stops the work of a call, from any thread. It may be called several times, and before the work can
+/// hear of it.
 struct Stop {
   void (*function)(void*);
   void* argument;
@@ -40,23 +40,6 @@ class Interrupts {
 
    private:
     bool on_ = false;
-  };
-
-  /// Stops the work when the time is over.
-  class Limited {
-   public:
-    Limited(Stop stop, std::chrono::nanoseconds time);
-    ~Limited() { end(); }
-    Limited(const Limited&) = delete;
-    Limited& operator=(const Limited&) = delete;
-    /// The end of the work. True if the time was over before.
-    bool end() noexcept;
-
-   private:
-    Stop stop_;
-    bool on_ = true, over_ = false;
-    friend class Interrupts;
-    std::chrono::steady_clock::time_point until_;
   };
 };
 

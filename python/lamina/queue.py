@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from lamina import _lamina, _process
-from lamina.errors import BadCall, Canceled
+from lamina.errors import BadCall, Busy, Canceled
 from lamina.outputs import Outputs
 
 if TYPE_CHECKING:
@@ -34,19 +34,21 @@ class _State:
         self.callbacks = threading.Lock()
         self.pid = os.getpid()
         self.closed = False
-        self.under_way = 0
+        self.running = 0  # inferences
+        self.under_way = 0  # inferences, and those whose futures are not done yet
         self.changed = threading.Condition()
         self.ended = _lamina.EndedCalls()
         self.thread: threading.Thread | None = None
         self.calls: dict[OutputsFuture, _lamina.Call] = {}
 
-    def reserve(self, call: _lamina.Call) -> None:
-        """Waits for a free place."""
+    def reserve(self) -> None:
+        """Waits for a free place. Callbacks do not wait, since nothing ends during them: their own inference has ended."""
         with self.changed:
             self.check()
-            while self.under_way >= self.jobs:
+            while self.running >= self.jobs and not self.calls_back_here():
                 self.changed.wait()
                 self.check()
+            self.running += 1
             self.under_way += 1
             if self.has_streams and self.thread is None:
                 self.thread = threading.Thread(target=_serve, args=(self,), name="lamina-queue", daemon=True)
@@ -71,12 +73,23 @@ class _State:
             call.run()
         self.finish(call)
 
+    def calls_back_here(self) -> bool:
+        """The calling thread is in a callback of this queue or of a future of it."""
+        return getattr(_here, "finishing", None) is self
+
+    def release_place(self) -> None:
+        with self.changed:
+            self.running -= 1
+            self.changed.notify_all()
+
     def release(self) -> None:
         with self.changed:
             self.under_way -= 1
             self.changed.notify_all()
 
     def wait_all(self) -> None:
+        if self.calls_back_here():
+            raise Busy("wait_all() would wait for the callback that it is called in")
         with self.changed:
             while self.under_way:
                 self.changed.wait()
@@ -87,13 +100,21 @@ class _State:
             self.changed.notify_all()
         self.ended.wake()
 
+    def cancel(self) -> None:
+        for call in list(self.calls.values()):
+            call.cancel()
+
     def finish(self, call: _lamina.Call) -> None:
         """Gives the results of a call to its future and the callback."""
         future: OutputsFuture = call.__dict__.pop("future")
         userdata = call.__dict__.pop("userdata", None)
+        before, _here.finishing, pid = getattr(_here, "finishing", None), self, os.getpid()
         try:
             try:
-                outputs = call.result()
+                try:
+                    outputs = call.result()
+                finally:
+                    self.release_place()
                 if self.callback is not None:
                     with self.callbacks:
                         self.callback(outputs, userdata)
@@ -102,8 +123,10 @@ class _State:
             else:
                 future.set_result(outputs)
         finally:
+            _here.finishing = before
             self.calls.pop(future, None)
-            self.release()
+            if pid == os.getpid():  # a child of fork() begins to count anew
+                self.release()
 
     def after_fork_in_child(self) -> None:
         """In the child there is no thread of the queue, and no inference is under way."""
@@ -112,10 +135,14 @@ class _State:
         self.ended.after_fork_in_child()
         self.changed = _process.free(self.changed)
         with self.changed:
-            self.pid, self.under_way, self.thread, self.pool = os.getpid(), 0, None, None
+            self.pid, self.running, self.under_way = os.getpid(), 0, 0
+            self.thread = self.pool = None
             self.changed.notify_all()
         for future in futures:
             _end_in_child(future)
+
+
+_here = threading.local()  # finishing: the queue that the thread calls back for
 
 
 def _end_in_child(future: "OutputsFuture") -> None:
@@ -155,8 +182,7 @@ def _at_exit() -> None:
         if state.pid != os.getpid():
             continue
         state.close()
-        for call in list(state.calls.values()):
-            call.cancel()
+        state.cancel()
         if state.thread is not None:
             state.thread.join()
 
@@ -170,9 +196,10 @@ class Queue:
     jobs: 0 means as many as keep all streams of the model busy (`load(..., properties={"PERFORMANCE_HINT":
     "THROUGHPUT"})` makes as many streams as suit the processor). callback(outputs, userdata) is called in a thread of
     the queue for each inference that succeeded, one at a time; its exceptions go to the future. Every function may be
-    called from any thread; `submit` and `wait_all` must not be called in the callback.
+    called from any thread. The callback, and those of the futures, may submit the next inference without waiting for a
+    place; wait_all() raises Busy there, and close() does not wait.
 
-    Used in a `with` block, the queue is closed at its end.
+    Used in a `with` block, the queue is closed at its end. An exception of the block cancels what is under way.
     """
 
     def __init__(self, model: "CompiledModel", jobs: int = 0, callback: Callback | None = None) -> None:
@@ -202,7 +229,7 @@ class Queue:
         state.check()
         call = _lamina.Call(self._model, *args)
         future: OutputsFuture = Future()
-        state.reserve(call)
+        state.reserve()
         future.set_running_or_notify_cancel()
         call.__dict__.update(future=future, userdata=userdata)
         state.calls[future] = call
@@ -211,6 +238,7 @@ class Queue:
         except BaseException:
             call.__dict__.clear()
             state.calls.pop(future, None)
+            state.release_place()
             state.release()
             raise
         return future
@@ -218,8 +246,12 @@ class Queue:
     def map(self, inputs: Iterable[Any]) -> Iterator[Outputs]:
         """Runs an inference for each element of an iterable, and yields their outputs in its order.
 
-        Takes at most 2 x jobs elements ahead of what was yielded.
+        Takes at most 2 x jobs elements ahead of what was yielded. Raises BadCall when the queue is closed.
         """
+        self._state.check()
+        return self._map(inputs)
+
+    def _map(self, inputs: Iterable[Any]) -> Iterator[Outputs]:
         ahead: deque[OutputsFuture] = deque()
         for one in inputs:
             ahead.append(self.submit(one))
@@ -229,13 +261,20 @@ class Queue:
             yield ahead.popleft().result()
 
     def wait_all(self) -> None:
-        """Waits until no inference of the queue is under way."""
+        """Waits until no inference of the queue is under way. Raises Busy in the queue's callbacks."""
         self._state.wait_all()
 
-    def close(self) -> None:
-        """Takes no more inferences, and waits for those under way. Closing again does nothing."""
+    def close(self, *, cancel: bool = False) -> None:
+        """Takes no more inferences, and waits for those under way; in the queue's callbacks it does not wait.
+
+        cancel: those under way end with Canceled. Closing again does nothing.
+        """
         state = self._state
         state.close()
+        if cancel:
+            state.cancel()
+        if state.calls_back_here():
+            return
         state.wait_all()
         thread = state.thread
         if thread is not None and thread is not threading.current_thread():
@@ -246,8 +285,8 @@ class Queue:
     def __enter__(self) -> "Queue":
         return self
 
-    def __exit__(self, *_: object) -> None:
-        self.close()
+    def __exit__(self, error_type: object, *_: object) -> None:
+        self.close(cancel=error_type is not None)
 
     def __del__(self) -> None:
         if "_state" in self.__dict__ and self._state.pid == os.getpid():

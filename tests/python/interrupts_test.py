@@ -94,6 +94,15 @@ CASES = {
         interrupted(lambda: queue.submit((x, forever)), after=0.1)
         os._exit(0)
     """,
+    "wait_all in a with block": """
+        m = lamina.load(models.endless(), threads=1)
+        def block():
+            with lamina.Queue(m, jobs=2) as queue:
+                queue.submit((x, forever))
+                queue.wait_all()
+        interrupted(block)
+        assert m(x, np.array(1))[0].shape == (32, 32)
+    """,
     "load": """
         text = models.long_to_compile(20000)
         m = None

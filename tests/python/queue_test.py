@@ -106,6 +106,54 @@ def test_closed(model):
     assert "lamina-queue" not in {thread.name for thread in threading.enumerate()}
 
 
+@pytest.mark.parametrize("jobs", [1, 3])
+def test_callbacks_submit_the_next_inference(model, jobs):
+    left, seen, lock = [100], [], threading.Lock()
+
+    def again(future):
+        seen.append(future.result()["sum"][0, 0])
+        with lock:
+            left[0] -= 1
+            if left[0] < 0:
+                return
+        queue.submit(pair(1)).add_done_callback(again)
+
+    with lamina.Queue(model, jobs) as queue:
+        for _ in range(2 * jobs):
+            queue.submit(pair(1)).add_done_callback(again)
+        queue.wait_all()
+    assert seen == [2] * (100 + 2 * jobs)
+
+
+def test_callbacks_that_would_wait_for_themselves(model):
+    said = []
+
+    def callback(outputs, queue):
+        try:
+            queue.wait_all()
+        except lamina.Busy as error:
+            said.append(str(error))
+        queue.close()
+
+    queue = lamina.Queue(model, 1, callback)
+    assert queue.submit(pair(1), queue).result()["sum"][0, 0] == 2
+    assert len(said) == 1 and "wait for the callback" in said[0]
+    queue.close()
+    with pytest.raises(lamina.BadCall, match="closed"):
+        queue.map([])
+
+
+@pytest.mark.parametrize("streams", [0, 1])
+def test_an_exception_in_a_with_block_cancels(streams):
+    model = lamina.load(models.endless(), threads=1, properties={"NUM_STREAMS": streams})
+    with pytest.raises(ZeroDivisionError), lamina.Queue(model, 2) as queue:
+        futures = [queue.submit((np.ones((32, 32), np.float32), np.array(10**9))) for _ in range(2)]
+        raise ZeroDivisionError
+    for future in futures:
+        with pytest.raises(lamina.Canceled):
+            future.result()
+
+
 def test_dropped_without_closing(model):
     """The futures of a queue that is dropped are done all the same, and its thread ends."""
     futures = []

@@ -75,6 +75,15 @@ def test_timeout(endless):
     request.run(timeout=1000)
 
 
+@pytest.mark.parametrize("seconds", [0, 1e-6, 1e-5, 1e-4, 1e-3])
+def test_a_time_that_is_over_while_the_inference_begins(endless, seconds):
+    request = long_request(endless)
+    for _ in range(300):
+        with pytest.raises(lamina.Timeout):
+            request.run(timeout=seconds)
+    assert usable(request)
+
+
 def test_cancel_from_another_thread(endless):
     request = long_request(endless)
     timer = threading.Timer(0.1, request.cancel)
