@@ -1,12 +1,15 @@
 #include "formats/ir/legacy/lowering.h"
 
+#include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "base/no_destructor.h"
 #include "formats/ir/converters.h"
 #include "formats/ir/legacy/legacy.h"
 #include "formats/ir/text.h"
 #include "ops/elementwise.h"
+#include "ops/movement.h"
 #include "ops/operators.h"
 #include "ops/shaping.h"
 
@@ -242,6 +245,19 @@ ValueId Lowering::reshaped(ValueId value, const Ints& pattern, const std::string
   Reshape reshape;
   reshape.special_zero = true;
   return add(reshape, {value, constant(pattern, suffix + "_shape")}, suffix);
+}
+
+ValueId Lowering::cropped(ValueId value, const Ints& begin, const Ints& end) {
+  const auto is_zero = [](std::int64_t n) { return n == 0; };
+  if (std::all_of(begin.begin(), begin.end(), is_zero) && std::all_of(end.begin(), end.end(), is_zero))
+    return value;
+  Ints axes(begin.size()), to;
+  std::iota(axes.begin(), axes.end(), 2);
+  for (const auto n : end) to.push_back(n == 0 ? INT64_MAX : -n);
+  return add(Slice{},
+             {value, constant(begin, "crop_begin"), constant(to, "crop_end"),
+              constant(Ints(begin.size(), 1), "crop_step"), constant(axes, "crop_axes")},
+             "cropped");
 }
 
 // Old layers compute in one type; lamina's operators give indices and truth values in their own.

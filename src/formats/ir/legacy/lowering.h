@@ -60,6 +60,8 @@ class Lowering : public LayerContext {
   ValueId number_like(double value, ValueId like, const std::string& suffix);
   ValueId converted(ValueId value, ElementType type, const std::string& suffix);
   ValueId reshaped(ValueId value, const Ints& pattern, const std::string& suffix);
+  /// Without the first `begin` and the last `end` elements of each axis from the third one on.
+  ValueId cropped(ValueId value, const Ints& begin, const Ints& end);
   /// The layer's outputs get the types and, as far as ones are concerned, the ranks that the file gives them.
   void resolve();
 

@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "formats/ir/legacy/lowering.h"
-#include "ops/movement.h"
 #include "ops/resize.h"
 #include "ops/shaping.h"
 
@@ -91,17 +90,6 @@ std::vector<SizeRule> factor_rules(Lowering& c, std::int64_t pads) {
           product(factor)};
 }
 
-/// A negative padding takes pixels away.
-ValueId cropped(Lowering& c, ValueId x, std::int64_t begin, std::int64_t end) {
-  if (begin >= 0 && end >= 0) return x;
-  const std::int64_t from = std::max<std::int64_t>(-begin, 0);
-  const std::int64_t to = end < 0 ? end : INT64_MAX;
-  return c.add(Slice{},
-               {x, c.constant(Ints{from, from}, "crop_begin"), c.constant(Ints{to, to}, "crop_end"),
-                c.constant(Ints{1, 1}, "crop_step"), c.constant(Ints{2, 3}, "crop_axes")},
-               "cropped");
-}
-
 /// The sizes by the first rule that gives the file's own ones.
 std::optional<Ints> interp_sizes_by_factors(Lowering& c, std::int64_t pads) {
   const std::int64_t fixed[] = {c.integer("height", 0), c.integer("width", 0)};
@@ -144,7 +132,8 @@ void interp(Lowering& c) {
     op.pads_begin = {0, 0, std::max<std::int64_t>(begin, 0), std::max<std::int64_t>(begin, 0)};
     op.pads_end = {0, 0, std::max<std::int64_t>(end, 0), std::max<std::int64_t>(end, 0)};
   }
-  const ValueId x = cropped(c, c.real(0), begin, end);
+  const auto taken = [](std::int64_t padding) { return Ints(2, std::max<std::int64_t>(-padding, 0)); };
+  const ValueId x = c.cropped(c.real(0), taken(begin), taken(end));
   c.finish(op, {x, c.constant(sizes, "sizes"), c.constant(Ints{2, 3}, "axes")});
 }
 

@@ -2,7 +2,6 @@
 // the sizes of the file's ports say it.
 #include <algorithm>
 #include <optional>
-#include <utility>
 #include <vector>
 
 #include "base/work_partition.h"
@@ -11,7 +10,6 @@
 #include "ops/convolution.h"
 #include "ops/detection.h"
 #include "ops/elementwise.h"
-#include "ops/movement.h"
 #include "ops/pooling.h"
 #include "ops/require.h"
 
@@ -143,19 +141,12 @@ void make_same_explicit(Lowering& c, Geometry& g) {
 
 /// The input as f32, without the pixels that negative end paddings take away.
 ValueId picture(Lowering& c, Geometry& g) {
-  Ints axes, ends;
-  for (std::size_t i = 0; i < g.axes(); ++i)
-    if (const auto end = std::exchange(g.pads_end[i], std::max<std::int64_t>(g.pads_end[i], 0)); end < 0) {
-      axes.push_back(static_cast<std::int64_t>(i) + 2);
-      ends.push_back(end);
-    }
-  const ValueId x = c.real(0);
-  if (axes.empty()) return x;
-  const Ints zeros(axes.size(), 0), ones(axes.size(), 1);
-  return c.add(Slice{},
-               {x, c.constant(zeros, "crop_begin"), c.constant(ends, "crop_end"),
-                c.constant(ones, "crop_step"), c.constant(axes, "crop_axes")},
-               "cropped");
+  Ints taken;
+  for (auto& end : g.pads_end) {
+    taken.push_back(std::max<std::int64_t>(-end, 0));
+    end = std::max<std::int64_t>(end, 0);
+  }
+  return c.cropped(c.real(0), Ints(taken.size(), 0), taken);
 }
 
 std::int64_t known_channels(Lowering& c) {
